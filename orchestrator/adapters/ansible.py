@@ -219,7 +219,8 @@ def _check_exists(inventory: Path) -> None:
 def _message(result: Mapping[str, Any]) -> str:
     said = [str(result.get(key, "")).strip() for key in ("msg", "stderr", "stdout")]
     return (
-        " – ".join(dict.fromkeys(" ".join(text.split()) for text in said if text)) or "failed without a word"
+        " – ".join(dict.fromkeys(" ".join(text.split()) for text in said if text))
+        or "failed without a message"
     )
 
 

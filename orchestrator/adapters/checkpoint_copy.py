@@ -104,7 +104,7 @@ class CheckpointCopier:
             if not (self.original / "metadata").is_file():
                 raise OriginalMovedError(f"{self.original} cannot be read, or is not a checkpoint")
             if _newest(self.copy) is not None:
-                raise OriginalMovedError(f"{self.original} was made anew and has no committed batch yet")
+                raise OriginalMovedError(f"{self.original} was created again and has no committed batch yet")
             return Pass(None, None, None)
         newest, have = commits[-1], _newest(self.copy)
         if have != newest or not self._is_same_query(have):

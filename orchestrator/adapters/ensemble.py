@@ -50,7 +50,7 @@ class Ensemble:
 def describe_ensemble(hosts: str, timeout_s: float = 5.0) -> Ensemble:
     """The ensemble that answers at `host:port,…` (a path behind it is ignored).
 
-    Raises `CoordinationError` when none does in time, or when it does not tell its members.
+    Raises `CoordinationError` when none does in time, or when the ensemble does not name its members.
     """
     coordination = Coordination(hosts.partition("/")[0], deadline_s=timeout_s)
     coordination.open(timeout_s)
@@ -62,7 +62,7 @@ def describe_ensemble(hosts: str, timeout_s: float = 5.0) -> Ensemble:
     if not servers:
         raise CoordinationError(
             coordination.subject,
-            "it does not tell its members: a lone server, or one before ZooKeeper 3.5",
+            "the ensemble does not name its members: a lone server, or one before ZooKeeper 3.5",
             "its servers must be written into the file by hand",
         )
     return Ensemble(servers, groups, weights, _leader(servers, timeout_s))

@@ -85,9 +85,13 @@ class OnHosts(ABC):
         clients = self.programs(way.topology, way.named(self.NAME))
         if not clients:
             return None
-        placed = [behind(*ready, because="who starts goes on from what was placed")] if ready else []
+        placed = (
+            [behind(*ready, because="an application goes on from the offsets that were written for it")]
+            if ready
+            else []
+        )
         start = StartClients(cluster=way.entered.cluster, clients=clients, sites=way.entered.sites)
-        title = f"Start the {self.TITLE} there"
+        title = f"Start the {self.TITLE} at {way.entered}"
         return book.add(start, id=way.id(f"start-{self.STEP}"), title=title, after=[*placed, *after])
 
 

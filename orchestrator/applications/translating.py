@@ -31,10 +31,14 @@ from orchestrator.runs.ports import Clusters
 from orchestrator.runs.stored import stored_as
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogEnd, TopicPartition
 
-HOW_TO_PLACE = "the consumer's on_untranslatable: timestamp reads some of it again, earliest all of it"
-PLACED_LATER = "they are translated once all stands still"
+HOW_TO_PLACE = (
+    "set on_untranslatable for the consumer: timestamp reads some "
+    "records again, earliest reads the whole topic"
+)
+PLACED_LATER = "are translated once nothing is written any more"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -87,7 +91,7 @@ class TranslatePositions(
     Look[TranslatedPositions],
     name="translate-positions",
     phase="translate",
-    title="Read the offset map to its end and translate each position",
+    title="Translate each position to {mirror.target} by the final offset map",
     expected_s=0.5,
 ):
     """Each group's positions through the final map.
@@ -161,7 +165,7 @@ class TranslateBack(
     Look[TranslatedPositions],
     name="translate-back",
     phase="translate",
-    title="Translate each position back, through both maps",
+    title="Translate each position back to {mirror.source} by the offset maps of both mirrors",
     expected_s=0.5,
 ):
     """Each group's committed offsets at the standby to places at the primary: exactly, or as accepted."""
@@ -178,7 +182,7 @@ class TranslateBack(
         for consumer in consumers_named(run, self.groups):
             own = own_partitions(topology, mirror, consumer)
             rows += positions_back(mirror, consumer, own, recorded.get(consumer.name, {}), maps)
-        return outcome_of_rows(rows, {}, "no place for", self.accept_reread)
+        return outcome_of_rows(rows, {}, "no translation for", self.accept_reread)
 
 
 def outcome_of_rows(
@@ -201,12 +205,12 @@ def outcome_of_rows(
     cost = None if None in costs else sum(filter(None, costs))
     if accept_reread is not None and (cost is None or cost > accept_reread):
         said = "an unknown number of" if cost is None else f"up to {cost:,}"
-        problem = f"{said} records would be read again ({accept_reread:,} accepted): {_listed(inexact)}"
+        problem = f"{said} records would be read again, {accept_reread:,} are accepted: {_listed(inexact)}"
         return Failed(problem, detail)
     found = TranslatedPositions(
         translations=translations, landing={group: dict(offsets) for group, offsets in landing.items()}
     )
-    return Done(found, f"{len(rows)} positions, {len(rows) - len(inexact)} of them exact")
+    return Done(found, f"{plural(len(rows), 'position')}, {len(rows) - len(inexact)} of them exact")
 
 
 def _listed(rows: Sequence[TargetPosition | BackPosition]) -> str:

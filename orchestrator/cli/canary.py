@@ -109,7 +109,7 @@ def _existing(ledgers: Path) -> Path:
         raise DcctlError(
             f"--ledgers {ledgers}",
             "there is no such folder",
-            "is the third place mounted? make it there once",
+            "is the file system of the third site mounted? Create the folder there once",
         )
     return ledgers.absolute()
 

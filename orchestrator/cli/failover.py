@@ -37,12 +37,13 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         "--attest-degraded",
         "--attest-sick",
         metavar="DC",
-        help="A data centre that is sick: what still answers there is fenced and drained first.",
+        help="A data centre that is degraded: what still answers there is fenced and drained first.",
     ),
     accept_unfenced: bool = typer.Option(
         False,
         "--accept-unfenced",
-        help="Go on where what is sick cannot be fenced: nobody writes there. Wants --reason.",
+        help="Go on where a degraded site cannot be fenced: you have made sure "
+        "that nothing writes there. Needs --reason.",
     ),
     accept_loss: int | None = ACCEPT_LOSS,
     acknowledge: str = ACKNOWLEDGE,
@@ -73,7 +74,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     if accept_unfenced and not (attest_degraded and reason.strip()):
         raise UsageError(
             "--accept-unfenced",
-            "wants --attest-sick and a reason: who has seen to it that nobody writes there, and how",
+            "needs --attest-degraded and --reason: who has made sure that nothing writes there, and how",
             "--reason TEXT",
         )
     if without_coordination:

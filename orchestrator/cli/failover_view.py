@@ -75,7 +75,7 @@ def render_undo(state: RunState, console: Console, effects: Holdings, *, full: b
     `full`: each step.
     """
     back = [
-        f"  taken back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]"
+        f"  rolled back: {escape(step.title)} [dim]({escape(str(step.compensation))})[/]"
         for step in reversed(steps_to_undo(state))
         if step.is_taken_back
     ]
@@ -84,12 +84,12 @@ def render_undo(state: RunState, console: Console, effects: Holdings, *, full: b
         + (f" [dim]({escape(step.stays_because)})[/]" if step.stays_because else "")
         for step in staying(state)
     ]
-    _print_first(back, "steps are taken back", console, full=full)
+    _print_first(back, "steps are rolled back", console, full=full)
     _print_first(stands, "steps stand", console, full=full)
     if said := where_now(state, effects):
         console.print(f"  now: {escape(said)}")
         console.print(
-            f"  held once that is taken back: {escape(held_afterwards(state, effects) or 'nothing')}"
+            f"  held once that is rolled back: {escape(held_afterwards(state, effects) or 'nothing')}"
         )
 
 

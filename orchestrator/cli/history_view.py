@@ -72,7 +72,7 @@ def _settings_line(row: Mapping[str, Any]) -> str:
 
 
 def _import_line(row: Mapping[str, Any]) -> str:
-    return f"{escape(row['run_id'])}: {row['records']} records brought in by {escape(row['by'])}"
+    return f"{escape(row['run_id'])}: {row['records']} records imported by {escape(row['by'])}"
 
 
 def _hold_line(row: Mapping[str, Any]) -> str:

@@ -32,7 +32,9 @@ def fetch(
     archives: bool = typer.Option(
         True, help="Run each server once for an archive of the classes that it loads: faster starts."
     ),
-    verify: bool = typer.Option(False, "--verify", help="Read all jars again; broken ones are fetched anew."),
+    verify: bool = typer.Option(
+        False, "--verify", help="Read all jars again; broken ones are fetched again."
+    ),
     as_json: bool = JSON,
 ) -> None:
     """Fetch whatever a simulation needs, so that it starts quickly and without a network."""
@@ -103,7 +105,7 @@ def _remove_damaged() -> None:
 
     for name in known_sets():
         for part in damaged_parts(load_set(name), cache_folder()):
-            err_console.print(f"{part.file_name} was broken and is fetched anew")
+            err_console.print(f"{part.file_name} was broken and is fetched again")
 
 
 def _prepare(runtimes: Sequence[KafkaRuntime], on_progress: OnProgress) -> list[str]:

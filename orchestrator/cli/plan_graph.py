@@ -24,7 +24,7 @@ def check_graph(path: Path | None, *, dry_run: bool) -> None:
     if path is None:
         return
     if not dry_run:
-        raise UsageError("--graph", "draws a plan that is only looked at", "add --dry-run")
+        raise UsageError("--graph", "draws the plan of a dry run", "add --dry-run")
     _format_of(path)
     refuse_without_folder(path)
     _refuse_what_is_no_plan(path)
@@ -45,7 +45,9 @@ def _format_of(path: Path) -> Format:
     found = ENDINGS.get(path.suffix.lower())
     if found not in _DRAWN_AS:
         known = ", ".join(ending for ending, form in ENDINGS.items() if form in _DRAWN_AS)
-        raise UsageError(f"--graph {path}", f"its ending names no language that a plan is drawn in: {known}")
+        raise UsageError(
+            f"--graph {path}", f"a plan cannot be drawn in a file of this ending; possible are: {known}"
+        )
     return found
 
 

@@ -62,10 +62,10 @@ def render_differences(plan: Plan, console: Console, *, full: bool = False) -> N
 
 def _why_change(plan: Plan) -> str:
     if plan.facts["applied"]:
-        return "what the file says anew"
+        return "what is new in the file"
     if is_applied_known(plan):
         return "nothing was applied yet, so all of it is new"
-    return "or drift: what was applied last could not be read, so nobody can tell them apart"
+    return "or drift: what was applied last could not be read, so the two cannot be told apart"
 
 
 def is_applied_known(plan: Plan) -> bool:
@@ -129,7 +129,8 @@ def _no_difference(plan: Plan) -> str:
     if unseen:
         return (
             f"what the file says is so at {', '.join(compared)}; what was applied last could not be read: "
-            "topics that were deleted and made anew, what the file has no more, and moves were not compared"
+            "topics that were deleted and created again, what the file does not "
+            "have any more, and moves were not compared"
         )
     return "everything is as the file says"
 

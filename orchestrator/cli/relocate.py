@@ -86,7 +86,7 @@ def spark(  # noqa: PLR0917 - typer passes them by name
     attest_stopped: bool = typer.Option(
         False, "--attest-stopped", help="You have made sure that the query is stopped."
     ),
-    undo: bool = typer.Option(False, "--undo", help="Take the last relocation back."),
+    undo: bool = typer.Option(False, "--undo", help="Undo the last relocation."),
     as_json: bool = JSON,
 ) -> None:
     """Make of a checkpoint one with which the query goes on at another cluster, state and all."""

@@ -61,7 +61,7 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     if result.outcome == "undone" and not is_abort:
         return DcctlError(
             f"run {result.run_id}",
-            f"was taken back: {result.reason}",
+            f"was rolled back: {result.reason}",
             f"{_what_stays(result) or 'nothing of it stands'} (evidence: {result.folder}); "
             f"what became of each step: dcctl show {result.run_id} FILE",
         )
@@ -100,7 +100,7 @@ def _summary(result: RunResult, *, is_abort: bool) -> str:
         summary += f". {lost[0].upper()}{lost[1:]}"
     if is_abort and result.outcome == "undone":
         stays = _what_stays(result)
-        summary = f"run {result.run_id} is taken back ({took})" + (f"; {stays}" if stays else "")
+        summary = f"run {result.run_id} is rolled back ({took})" + (f"; {stays}" if stays else "")
     elif result.outcome != "ok":
         summary = f"{result.outcome}: {result.reason}"
     elif result.reason and result.outcome == "ok":

@@ -79,7 +79,9 @@ class RunProgress:
             self.begun_s[event.step] = event.at_s
         elif event.kind == "undo-started":
             yield from self.rest()
-            yield f"  [dim]{clock_text(event.at_s)}[/]  [bold yellow]↶[/] taken back: {escape(event.message)}"
+            yield (
+                f"  [dim]{clock_text(event.at_s)}[/]  [bold yellow]↶[/] rolled back: {escape(event.message)}"
+            )
         elif event.kind in _ENDS and event.outcome is not None:
             yield from self._ended(event)
 

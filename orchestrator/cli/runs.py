@@ -80,7 +80,7 @@ def abort(  # noqa: PLR0917 - typer passes them by name
         [],
         "--leave",
         metavar="STEP",
-        help="A step that cannot be taken back, and may stand: the run then ends as incomplete.",
+        help="A step that cannot be rolled back, and may stay: the run then ends as incomplete.",
     ),
     full: bool = FULL,
     yes: bool = YES,

@@ -173,7 +173,7 @@ def _not_seen(move: Mapping[str, Any] | None) -> Iterator[str]:
     if move is None or move["not_seen"] == []:
         return
     if move["not_seen"] is None:
-        yield f"[yellow]?[/] who works at {escape(move['target'])} cannot be told: {escape(move['problem'])}"
+        yield f"[yellow]?[/] who works at {escape(move['target'])} is unknown: {escape(move['problem'])}"
         return
     names = listed(move["not_seen"], _LISTED)
     yield f"[yellow]not seen[/]  at {escape(move['target'])} since {move['run_id']}: {escape(names)}"
@@ -217,7 +217,7 @@ def _degraded(mirror: Mapping[str, Any]) -> Iterator[str]:
     names = escape(listed(silent, _LISTED))
     yield f"source    [red]part of {escape(mirror['source'])} does not answer: {names}[/]"
     sick = " ".join(f"--attest-sick {name}" for name in mirror["source_datacenters"])
-    yield f"          if the site is sick: dcctl failover FILE {escape(sick)}"
+    yield f"          if the site is degraded: dcctl failover FILE {escape(sick)}"
 
 
 def _watcher(mirror: Mapping[str, Any]) -> str:

@@ -150,9 +150,9 @@ def _act(act: Act) -> str:
     on = f" on {act['host']}" if act.get("host") else ""
     if act["what"] == "gone on":
         after = short_time(act["after_s"])
-        return f"[bold yellow]▶ gone on with{escape(by)}{escape(on)}[/], {after} after the last record"
+        return f"[bold yellow]▶ resumed{escape(by)}{escape(on)}[/], {after} after the last record"
     if act["what"] == "taken back":
-        return f"[bold yellow]↶ taken back[/]{escape(by)}: {escape(act['message'])}"
+        return f"[bold yellow]↶ rolled back[/]{escape(by)}: {escape(act['message'])}"
     undone = undone_words(act["stays_because"]) if act["what"] == "undone" else ""
     if act["outcome"] is None:
         return f"{UNKNOWN} {undone}{escape(act['title'])}  [dim]begun; nobody saw its end[/]"
@@ -183,5 +183,5 @@ def _ended(story: Story, console: Console, *, full: bool) -> None:
     elif story["held"] is None and story["acts"]:
         console.print(f"  held when it ended: {UNKNOWN} unknown: {escape(story['held_unknown'])}")
     if story["stays"] and story["outcome"] != "ok":
-        also = "" if story["outcome"] == "undone" or story["let_stand"] else ", also once it is taken back"
+        also = "" if story["outcome"] == "undone" or story["let_stand"] else ", also once it is rolled back"
         console.print(f"  stands{also}: {escape(staying_in_words(story['stays']))}")

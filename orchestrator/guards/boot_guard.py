@@ -32,7 +32,7 @@ GUARD_FACTS: tuple[type[Body], ...] = (RunBegun, RunEnded, PrimaryMoved, DenialI
 """All that a guard decides by."""
 
 _MOVES = frozenset({"failover", "failback", "switchover"})
-_NEVER_MOVED = "no failover has led away from it"
+_NEVER_MOVED = "no failover has led away from this cluster"
 _UNKNOWN = -1
 
 
@@ -66,7 +66,7 @@ def boot_guard_status(
     newer than its run: that may have come with the metadata of a cluster that never had it. Nor does it
     count for a topic that has writers by the file whom it does not name, nor once it was lifted, or the topic
     was made primary here. What lives elsewhere and has never worked here, or was moved away from here as
-    planned, stands by: nothing of it is started here.
+    planned, stands by: no application is started here.
     """
     record = _Record(cluster, standing(facts), disk)
     words: dict[BootGuardStatus, list[Topic]] = {}
@@ -164,14 +164,16 @@ class _Record:
         since, away = self._turn(by), self._led_away(topic)
         if at == self._cluster:
             if away is None or max(since, self._brought_here) > away.turn:
-                return BootGuardStatus(True, f"run {by} has made it primary" if by else _NEVER_MOVED)
+                return BootGuardStatus(
+                    True, f"run {by} has made this cluster primary" if by else _NEVER_MOVED
+                )
             return self._behind_rules(topic, who, _taken_over(away))
         is_known = not by or since != _UNKNOWN
         led = _newest(run for run in self._here if run.begun.source == at)
         if is_known and led is not None and led.turn > max(since, away.turn if away else _UNKNOWN):
             return BootGuardStatus(True, f"run {led.run_id} leads here what was at {at}")
         if topic[0] != self._cluster and self._stands_by(topic, away, is_known=is_known):
-            return BootGuardStatus(True, "nothing of it is started here")
+            return BootGuardStatus(True, "no application is started here")
         if away is not None and by in {"", away.run_id}:
             return self._behind_rules(topic, who, _taken_over(away))
         return self._behind_rules(topic, who, f"recorded as primary at {at} by run {by}")
@@ -181,12 +183,12 @@ class _Record:
         denials = [run_id for run_id, denied in self._denials[topic].items() if who <= denied]
         for run_id in denials:
             if self._has_rules_of(run_id):
-                return BootGuardStatus(True, f"run {run_id} holds it by access rules")
+                return BootGuardStatus(True, f"run {run_id} denies applications by access rules")
         if denials:
             return BootGuardStatus(
                 False,
-                f"its data folder came new after run {denials[-1]}, whose access rules were to keep "
-                "applications off: a failback has to hold it first",
+                f"the data folder is new, and lacks the access rules by which run {denials[-1]} denies "
+                "applications: a failback has to write them first",
             )
         return BootGuardStatus(False, otherwise)
 
@@ -218,4 +220,4 @@ def _newest(runs: Iterable[_Run]) -> _Run | None:
 
 
 def _taken_over(run: _Run) -> str:
-    return f"{run.begun.target} has taken over from it (run {run.run_id})"
+    return f"{run.begun.target} has taken over (run {run.run_id})"

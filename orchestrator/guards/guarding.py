@@ -162,7 +162,7 @@ def _claimed(guard: Guard, heard: Heard) -> Decision:
         return replace(guard, phase="asking"), ()
     reason = heard.word.reason if heard.word is not None else heard.problem
     if heard.word is not None and heard.word.is_open:
-        reason = "the answer that it may open came too late"
+        reason = "the answer that the broker may open came too late"
     return _closed(guard, reason, heard.now_s)
 
 
@@ -223,7 +223,7 @@ def _while_open(guard: Guard, heard: Heard) -> Decision:
     beside = "" if heard.word.is_open else heard.word.reason
     log: tuple[Instruction, ...] = ()
     if beside and beside != guard.beside:
-        text = "open to applications, which only access rules can keep off now, or who stops this broker"
+        text = "open to applications; now only access rules, or stopping this broker, can keep them off"
         log = (Log(f"{text}: {beside}"),)
     guard = replace(guard, beside=beside)
     if guard.says == guard.said:
@@ -234,7 +234,7 @@ def _while_open(guard: Guard, heard: Heard) -> Decision:
 
 def _ticked(guard: Guard, now_s: float) -> Decision:
     if guard.phase == "opening" and now_s >= guard.good_until_s:
-        return _killed(guard, f"nobody has said for {GOOD_FOR_S:g} s that it may open")
+        return _killed(guard, f"the ensemble has not confirmed for {GOOD_FOR_S:g} s that it may open")
     done: tuple[Instruction, ...] = ()
     if guard.phase == "turning" and now_s >= guard.stop_until_s:
         guard, done = replace(guard, stop_until_s=float("inf")), (Kill(),)

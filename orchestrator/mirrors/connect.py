@@ -45,8 +45,8 @@ def ask_connect(
     if run.await_true(all_asked, timeout_s):
         return Done(Nothing())
     if run.is_cancelled():
-        return Unknown(f"the run was interrupted; not asked: {', '.join(waiting)}")
-    return Unknown(f"for {timeout_s:g} s: {said}; not asked yet: {', '.join(waiting)}")
+        return Unknown(f"the run was interrupted before Connect was asked for {', '.join(waiting)}")
+    return Unknown(f"for {timeout_s:g} s: {said}; still to be asked for: {', '.join(waiting)}")
 
 
 def is_stopped_in_time(run: Running, connect: Connect, connector: str, timeout_s: float) -> bool:

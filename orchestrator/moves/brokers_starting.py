@@ -33,7 +33,7 @@ def source_back(probe: SourceProbe, kept_closed: str) -> str:
     if kept_closed:
         return ""
     if probe.answers:
-        return "it answers again, and lets applications in"
+        return "a broker answers again, and lets applications in"
     if probe.listening:
         return f"{', '.join(probe.listening)} takes connections again"
     return ""

@@ -23,6 +23,7 @@ from orchestrator.runs.effect import (
     Running,
     Unknown,
 )
+from orchestrator.topology.rules.rule import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -43,7 +44,7 @@ class StartClients(
     title="Start applications at {cluster}",
     expected_s=3.0,
     timeout_s=60.0,
-    irreversible="what they write and commit there from then on stays",
+    irreversible="what applications write and commit at the new place cannot be undone",
 ):
     """Start applications at a cluster. Those that run already are left alone."""
 
@@ -95,7 +96,7 @@ class StopAnswering(
     Effect[Stopped],
     name="stop-left-clients",
     phase="fence",
-    title="Stop the applications at {cluster}, where their hosts answer",
+    title="Stop applications at {cluster}, where their hosts answer",
     expected_s=4.0,
     timeout_s=45.0,
 ):
@@ -112,7 +113,7 @@ class StopAnswering(
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""
         if not self.clients:
-            return Done(Stopped(clients=()), "there are none")
+            return Done(Stopped(clients=()), f"no application is to be stopped at {self.cluster}")
         try:
             found = _stop(run, self)
         except DcctlError as error:
@@ -120,12 +121,12 @@ class StopAnswering(
         if isinstance(found, Done):
             return found
         stopped = Stopped(clients=self.clients, not_stopped=found.message)
-        return Done(stopped, f"not all of them: {found.message}")
+        return Done(stopped, f"not all applications stopped: {found.message}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start what was stopped, where its hosts answer. Who is not reached is named, and not waited for."""
         if not self.clients:
-            return Done(Nothing(), "there are none")
+            return Done(Nothing(), f"no application was to be stopped at {self.cluster}")
         try:
             found = _start_again(run, self)
         except DcctlError as error:
@@ -134,7 +135,9 @@ class StopAnswering(
             return found
         if run.is_cancelled():
             return found
-        return Done(Nothing(), f"not all of them, start the others yourself: {found.message}")
+        return Done(
+            Nothing(), f"not all applications started again, start the others yourself: {found.message}"
+        )
 
 
 def _stopped(clients: Iterable[str]) -> Iterable[Held]:
@@ -180,5 +183,4 @@ def _run_clients(
         if not some:
             return Unknown(said, detail)
         return Partial(f"{said}; {past} on {', '.join(hosts)}: {', '.join(some)}", detail)
-    where = f"{len(hosts)} hosts" if len(hosts) > 1 else "1 host"
-    return Done(hosts, f"{len(clients)} {past} on {where}")
+    return Done(hosts, f"{plural(len(clients), 'client')} {past} on {plural(max(1, len(hosts)), 'host')}")

@@ -25,11 +25,12 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 
 _BUFFERED_S = 120.0
 """For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms)."""
-_RECORDED_ANEW = "it is a record of what was seen, and the next move records it anew"
+_RECORDED_ANEW = "a record of what was seen changes nothing, and the next move makes a new one"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -37,7 +38,7 @@ class RecordTopicEnds(
     Look[TopicEnds],
     name="record-ends",
     phase="fence",
-    title="Record where the landing topics end",
+    title="Record the end offsets at {cluster} of the topics that move",
 ):
     """The end of each partition of some topics."""
 
@@ -57,8 +58,8 @@ class RecordEarlyEnds(
     Reversible,
     RecordTopicEnds,
     name="record-early-ends",
-    title="Record where topics end at {cluster} that nobody can be kept from writing",
-    stays="what was written there meanwhile stays, for the next move to it",
+    title="Record the end offsets at {cluster} of topics that cannot be fenced",
+    stays="records written there meanwhile stay, for the next move to it",
 ):
     """The ends of topics at a target to which nobody can be kept from writing. Taken back it names what was
     written there since, which stays.
@@ -71,13 +72,16 @@ class RecordEarlyEnds(
         try:
             now = run.port(Clusters).cluster(self.cluster).end_offsets(before)
         except ClusterError as error:
-            return Done(Nothing(), f"what was written there meanwhile is not known: {error.problem}")
+            return Done(
+                Nothing(),
+                f"whether records were written at {self.cluster} meanwhile is unknown: {error.problem}",
+            )
         records: dict[str, int] = {}
         for tp, end in now.items():
             records[tp.topic] = records.get(tp.topic, 0) + end - before[tp]
         written = {topic: count for topic, count in records.items() if count}
         if not written:
-            return Done(Nothing(), "nothing was written there meanwhile")
+            return Done(Nothing(), f"no record was written at {self.cluster} meanwhile")
         listed = ", ".join(f"{topic}: {count:,}" for topic, count in sorted(written.items()))
         said = f"records written at {self.cluster} meanwhile stay there, for the next move to it: {listed}"
         return Done(Nothing(), said)
@@ -88,7 +92,7 @@ class RecordLandingEnds(
     Effect[TopicEnds],
     name="record-landing",
     phase="fence",
-    title="Record where the landing topics end",
+    title="Record the end offsets at {mirror.target} of the topics that producers will write to",
     stays=_RECORDED_ANEW,
 ):
     """Where the landing topics end: there the mirror back will begin, unless it has begun before.
@@ -115,8 +119,8 @@ class RecordLandingEnds(
         found = TopicEnds(ends=ends, seen_from=seen_from, now=now, at_s=clock.now_s())
         run.port(EstateRecord).write(self._fact(found))
         early = sum(now.values()) - sum(ends.values())
-        since = "since nobody knows when" if unknown else "since the source was lost, or just before"
-        said = f"; {early:,} of them {since}" if early else ""
+        since = "at an unknown time" if unknown else f"since {self.mirror.source} was lost, or just before"
+        said = f"; {early:,} of them were written {since}" if early else ""
         return Done(found, f"{records_in_words(now)}{said}")
 
     def facts(self, result: TopicEnds) -> Iterable[Body]:
@@ -147,7 +151,7 @@ class RecordDeparture(
     Effect[LogsAtDeparture],
     name="record-left",
     phase="fence",
-    title="Record how the logs at {cluster} stood",
+    title="Record where the logs at {cluster} end, for a later failback",
     stays=_RECORDED_ANEW,
 ):
     """How the logs of the side that is left stood, which a failback is held against.
@@ -187,7 +191,7 @@ class RecordDeparture(
             topic_ids=ids,
         )
         run.port(EstateRecord).write(found)
-        return Done(found, f"the ends of {len(known)} partitions")
+        return Done(found, f"end offsets of {plural(len(known), 'partition')}")
 
     def facts(self, result: LogsAtDeparture) -> Iterable[Body]:
         """See `Effect`."""
@@ -201,4 +205,4 @@ def partitions_at(cluster: Kafka, topics: Iterable[str]) -> list[TopicPartition]
 
 def records_in_words(ends: Mapping[TopicPartition, int]) -> str:
     """How many records lie before some ends."""
-    return f"{sum(ends.values())} records in {len(ends)} partitions"
+    return f"{plural(len(ends), 'partition')} end at {sum(ends.values()):,} records together"

@@ -42,7 +42,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.writers import denied_topics, opened_topics
 from orchestrator.values import TopicPartition
 
-_STANDBY = "the primary stays a standby: the next failback finds it so"
+_STANDBY = "the returned cluster stays a standby, and the next failback goes on from there"
 
 
 def failback(  # noqa: PLR0917 - the ways back, and what is known of the side that has returned
@@ -61,11 +61,11 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
     long a mirror may take to catch up, or to drain.
     """
     with hooks_around(book, move.topology, "failback", move.left, move.entered):
-        with book.section("the returned side becomes a standby", on_failure="stop", kept=_STANDBY):
+        with book.section("make the returned cluster a standby", on_failure="stop", kept=_STANDBY):
             rejoined = [_rejoin(book, way, them, who_home, starts, accepted, timeout_s) for way in move.ways]
         caught_up = [handle for one in rejoined for side in one for handle in side.caught_up]
-        ready = behind(*caught_up, because="applications stand still only for what is left to copy")
-        with book.section("look at the rules", on_failure="stop", after=[ready]):
+        ready = behind(*caught_up, because="applications are stopped only once the mirrors have caught up")
+        with book.section("read the access rules", on_failure="stop", after=[ready]):
             rules = [record_both_rules(book, way) for way in move.ways]
         with book.section("hand over", on_failure="undo"):
             prepared = [
@@ -77,11 +77,15 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
             for one, found in zip(prepared, rules, strict=True):
                 thaw, primary = promote(book, one.way, found, before)
                 writable_again.append(
-                    behind(thaw, because="what is written at the primary from now on is copied")
+                    behind(thaw, because="records written at the primary from now on are copied")
                 )
                 promoted.append(replace(one, primary=primary, before=(writable_again[-1],)))
         begun = begin_at_the_other_side(book, them, promoted)
-        with book.section("the standby stands by", on_failure="stop", kept="the standby is to be open"):
+        with book.section(
+            "open the standby",
+            on_failure="stop",
+            kept="the standby has to accept applications for the next failover",
+        ):
             for side, found, order in zip(begun, rules, writable_again, strict=True):
                 _stand_by(book, them, side, found, order)
 
@@ -110,23 +114,23 @@ def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Hand
     rules = book.add(record, id=way.id("record-returned-rules"))
     topics = denied_topics(way.topology, home, who_home.rules)
     hold = DenyRules(cluster=home, rules=who_home.rules, recorded_by=rules, topics=topics)
-    title = f"Hold {home}: nobody writes or commits there before it takes over"
+    title = f"Deny writing and committing at {home} until it is primary"
     # Guards of version 0.1.0 know it by this id.
     held = book.add(hold, id=way.id("hold-returned"), title=title)
-    title = f"Let brokers of {home} that their guard has kept closed open, one after the other"
-    is_held = behind(held, because="a broker that opens lets nobody write")
+    title = f"Open the brokers of {home} to applications, one at a time, through their boot guards"
+    is_held = behind(held, because="a broker must not accept writes when it opens")
     let_open = AwaitOpen(cluster=home, topics=way.topics)
     opened = book.add(let_open, id=way.id("returned-opens"), title=title, after=[is_held])
     programs = [
         program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
     ]
     stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites, are_astray=True)
-    are_open = behind(opened, because="hosts come up with their brokers")
-    title = f"Stop what came up at {home} by itself"
+    are_open = behind(opened, because="hosts of applications come up with the brokers")
+    title = f"Stop applications that have started at {home} by themselves"
     stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[are_open])
     by_kind = [kind.stop_unhosted(book, way, way.entered, [are_open]) for kind in them.kinds]
     gone = [stopped, *(handle for handle in by_kind if handle is not None)]
-    nobody = behind(*gone, because="logs of applications that run do not stand still")
+    nobody = behind(*gone, because="logs stand still only once applications are stopped")
     still = AwaitNoWrites(cluster=home, topics=way.topics)
     return book.add(still, id=way.id("returned-stands-still"), after=[nobody])
 
@@ -147,7 +151,11 @@ def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
     record_departure(book, way, frozen)
     nobody = []
     if frozen.standing is not None:
-        nobody = [behind(frozen.standing, because="it is needed until nobody works at the standby")]
+        nobody = [
+            behind(
+                frozen.standing, because="the group sync is needed until no application works at the standby"
+            )
+        ]
     paused = [them.engine(way.topology, m).pause(book, way, m, nobody) for m in way.pauses]
     ground = Ground(
         accepted=accepted,
@@ -175,13 +183,13 @@ def _stand_by(
     one, way, started = begun.prepared, begun.prepared.way, begun.started
     for mirror in way.pauses:
         them.engine(way.topology, mirror).go_on(book, way, mirror, [writable_again])
-    order = [behind(*started.all, because="they work at the primary")] if started.all else []
+    order = [behind(*started.all, because="applications work at the primary by then")] if started.all else []
     if not started.all and one.primary is not None:
-        order = [behind(one.primary, because="nobody is to be started at the primary")]
+        order = [behind(one.primary, because="no application is to be started at the primary")]
     for kind in them.kinds:
         if way.self_redirecting and kind.writes and kind.name in begun.looks:
             seen = begun.looks[kind.name]
-            order.append(behind(seen, because="who moves itself writes at the primary by now"))
+            order.append(behind(seen, because="producers that move themselves write at the primary by then"))
     topics = opened_topics(way.topology, way.left.cluster, way.who.rules)
     lift = LiftRules(cluster=way.left.cluster, rules=way.who.rules, recorded_by=rules.left, topics=topics)
     book.add(lift, id=way.id(OPEN_STANDBY), after=order)

@@ -95,7 +95,7 @@ def failover(
         if degraded:
             with book.section("drain what answers", on_failure="undo"):
                 seen = [_drain_what_answers(book, way, them, accepted, degraded) for way in move.ways]
-        with book.section("bring the mirrors to rest", on_failure="undo" if degraded else "stop"):
+        with book.section("stop the mirrors", on_failure="undo" if degraded else "stop"):
             rests = [
                 _bring_to_rest(book, way, them, before, accepted)
                 for way, before in zip(move.ways, seen, strict=True)
@@ -130,7 +130,7 @@ def _drain_what_answers(
     programs = [
         program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
     ]
-    title = f"Stop the applications at {left}, where their hosts answer"
+    title = f"Stop applications at {left}, where their hosts answer"
     stop = StopAnswering(cluster=left, clients=tuple(programs), sites=way.left.sites)
     stopped = book.add(stop, id=way.id("stop-left"), title=title)
     target_rules = None
@@ -145,16 +145,16 @@ def _drain_what_answers(
     elif way.written_early and not is_identity:
         # With equal names nobody could tell it from what the mirror writes.
         early = RecordEarlyEnds(cluster=entered, topics=way.written_early)
-        title = f"Record where topics end at {entered} that nobody can be kept from writing"
+        title = f"Record the end offsets at {entered} of topics that cannot be fenced"
         kept_off = (*gone, book.add(early, id=way.id("before-roaming"), title=title))
-    order = behind(*kept_off, because="who is stopped, and kept off the other side, ends cleanly")
+    order = behind(*kept_off, because="applications end cleanly before they are denied")
     heard = None
     if known.is_fenced:
         record = RecordPartialRules(cluster=left, rules=way.who.rules)
         there = book.add(record, id=way.id("record-rules"))
         deny = DenyAtPartial(cluster=left, rules=way.who.rules, recorded_by=there)
         heard = book.add(deny, id=way.id("deny"), after=[order])
-        order = behind(heard, because="who is denied writes and commits no more")
+        order = behind(heard, because="an application that is denied neither writes nor commits")
     standing = None
     if way.topics:
         look = AwaitPartStanding(
@@ -186,7 +186,9 @@ def _drain_what_answers(
 
 def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, accepted: Accepted) -> _Rest:
     """Mirrors stand, and it is recorded where all of it ends."""
-    drained = [behind(*seen.drained, because="the mirror copies what it still can")] if seen.drained else []
+    drained = (
+        [behind(*seen.drained, because="the mirror copies what can still be read")] if seen.drained else []
+    )
     stands: list[Stand] = []
     beside: list[Handle[Nothing]] = []
     for mirror in way.drains:
@@ -194,7 +196,13 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
         landed = engine.let_land(book, way, mirror, drained)
         order = drained
         if landed is not None:
-            order = [behind(landed, because="records in flight would be copied again, if they are cut off")]
+            order = [
+                behind(
+                    landed,
+                    because="records in flight would be copied twice if the mirror "
+                    "were stopped before they arrive",
+                )
+            ]
         stand = engine.stop(book, way, mirror, order)
         by_itself = engine.stop_beside(book, way, stand)
         beside += [] if by_itself is None else [by_itself]
@@ -237,7 +245,7 @@ def _waited_for(book: Runbook, move: Move, rests: list[_Rest]) -> list[list[Afte
     back.
     """
     beside = [handle for rest in rests for handle in rest.beside]
-    prepared = behind(*book.last(without=beside), because="all that may fail comes before")
+    prepared = behind(*book.last(without=beside), because="every step that may fail comes before")
     return [
         [prepared] if way.reach == "partial" else _recorded(rest.ground.landing, rest.logs_at_departure)
         for way, rest in zip(move.ways, rests, strict=True)
@@ -245,9 +253,9 @@ def _waited_for(book: Runbook, move: Move, rests: list[_Rest]) -> list[list[Afte
 
 
 def _recorded(landing: Handle[TopicEnds] | None, left: tuple[Handle[LogsAtDeparture], ...]) -> list[After]:
-    order = [behind(*left, because="a failback compares the side left with that")] if left else []
+    order = [behind(*left, because="a failback compares the returned logs with this record")] if left else []
     if landing is not None:
-        order.append(behind(landing, because="what is written from now on is told from what was there"))
+        order.append(behind(landing, because="records written from now on can be told from earlier ones"))
     return order
 
 
@@ -262,7 +270,10 @@ def _record_primary(
         cluster=left, since_s=opening.since_s, must_be_clear=is_gone, usual_s=opening.wait_s
     )
     closed = book.add(await_guards, id=way.id("guards-closed"))
-    order = [*needed, behind(closed, because="no broker of the side left may come up open any more")]
+    order = [
+        *needed,
+        behind(closed, because="no broker of the place that is left may open to applications any more"),
+    ]
     home, entered, topics = way.home, way.entered.cluster, way.topics
     record: Effect[PrimaryMoved] = RecordPrimary(home=home, primary=entered, topics=topics)
     if is_gone:

@@ -13,7 +13,7 @@ from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
+from orchestrator.topology.rules.rule import all_of, plural
 from orchestrator.wording import listed
 
 
@@ -72,20 +72,21 @@ def primary_here(
     }
     measured = f"{len(away)} of {len(own)} topics are primary elsewhere"
     if not away:
-        reason = "whoever is let in writes at the primary"
+        reason = f"{cluster} is primary for all its topics: applications may work there"
         return gate_result("primary-here", "ok", measured, limit, reason)
     told = listed(f"{name} at {known.cluster} ({known.run_id})" for name, known in sorted(away.items()))
     if acknowledged:
-        reason = f"primary elsewhere: {told}; acknowledged by {acknowledged}"
+        reason = f"topics of {cluster} that are primary elsewhere: {told}; acknowledged by {acknowledged}"
         return gate_result("primary-here", "ok", measured, limit, reason)
     return gate_result(
         "primary-here",
         "refused",
         measured,
         limit,
-        f"applications would write at a second primary: {told}",
-        f"dcctl failback FILE makes {cluster} primary and lets them in; "
-        'whoever owns them may still want it: --acknowledge "OWNER: comment"',
+        f"topics of {cluster} that are primary elsewhere: {told}; "
+        "applications would write at a second primary",
+        f"dcctl failback FILE makes {cluster} primary and lets applications in; if the owners of the "
+        'applications want it nevertheless: --acknowledge "OWNER: comment"',
     )
 
 
@@ -93,36 +94,51 @@ def fenceable(
     access: Part[AccessState], topology: Topology, cluster: str, principals: tuple[str, ...]
 ) -> GateResult:
     """Whether rules reach all that they name."""
-    limit = "an authorizer at every broker, and nobody among them above the rules"
+    limit = f"{cluster} has an authorizer, and no principal to be denied is exempt from its rules"
     if access.value is None:
         return absent("fenceable", access, limit)
-    hint = f"close the client listener of {cluster} for them, or give them principals of their own"
+    hint = (
+        f"give these applications principals of their own, or close the client listener of {cluster} for them"
+    )
     if not access.value.authorizer:
-        reason = "there is no authorizer: access rules have no effect"
+        reason = f"{cluster} has no authorizer: access rules have no effect"
         return gate_result("fenceable", "refused", "no authorizer", limit, reason, hint)
     known = access.value.super_users
     engine = topology.clusters[cluster].mirror_principal
     reasons = [
-        f"{who} is a super user: no rule can deny it anything"
+        f"{who} is a super user of {cluster}: no rule can deny it anything"
         for who in sorted((known or frozenset()).intersection(principals))
     ]
-    reasons += [f"{who} is the replication engine's: it has to go on" for who in principals if who == engine]
-    reasons += [f"{who} is dcctl's own" for who in principals if who == access.value.operator]
-    told = "super users are not told" if known is None else f"{len(known)} super users"
+    reasons += [
+        f"{who} is the mirror's principal: denying it would stop the mirror"
+        for who in principals
+        if who == engine
+    ]
+    reasons += [
+        f"{who} is dcctl's own principal: denying it would stop dcctl"
+        for who in principals
+        if who == access.value.operator
+    ]
+    told = "super users not known" if known is None else plural(len(known), "super user")
     return gate_result(
         "fenceable",
         "refused" if reasons else "ok",
-        measured=f"{len(principals)} principals, {told}",
+        measured=f"{plural(len(principals), 'principal')}, {told}",
         limit=limit,
         reason=listed(reasons)
-        or ("who is above them shows by writing on" if known is None else "rules reach all of them"),
+        or (
+            f"access rules of {cluster} can deny every principal that is no super user; the brokers do not "
+            "say who is one"
+            if known is None
+            else f"{cluster}: {all_of(len(principals), 'principal')} subject to its access rules"
+        ),
         hint=hint if reasons else "",
     )
 
 
 @asked_again()
 def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
-    limit = f"{cluster} answers: what cannot be reached cannot be verified as fenced"
+    limit = f"{cluster} answers, so that rules can be verified at each broker"
     if brokers.value is None:
         return absent("reachable", brokers, limit)
     count = len(brokers.value)
@@ -131,6 +147,6 @@ def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
         "ok" if count else "unknown",
         measured=plural(count, "broker"),
         limit=limit,
-        reason="it answers" if count else "no broker answers",
+        reason=f"{cluster} answers" if count else f"no broker of {cluster} answers",
         hint="" if count else f"bring the brokers of {cluster} back first",
     )

@@ -31,7 +31,11 @@ def plan_fence(topology: Topology, seen: Snapshot, request: FenceRequest) -> Pla
         denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=kept_off))
         topics = _topics_written_at(topology, cluster)
         standing = AwaitNoWrites(cluster=cluster, topics=topics)
-        book.add(standing, id="stands-still", after=[behind(denied, because="who is denied writes no more")])
+        book.add(
+            standing,
+            id="stands-still",
+            after=[behind(denied, because="a producer that is denied writes nothing more")],
+        )
     gates = fence_gates(topology, seen, cluster, who.principals, request.accept_cluster)
     return _plan(topology, seen, request, "fence", who, book, gates)
 

@@ -32,6 +32,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.writers import denied_principals
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
 from orchestrator.wording import listed
 
@@ -45,7 +46,7 @@ _LISTED = 5
 class RulesRecorded(
     Look[RulesFound],
     phase="fence",
-    title="Record which access rules are there at {cluster}",
+    title="Record which of the access rules to be written exist at {cluster} already",
     expected_s=1.5,
 ):
     """Which of the rules are there already: they are not the run's, and stay when its own go."""
@@ -58,7 +59,10 @@ class RulesRecorded(
         # The fence will wait for each broker's word, and then nothing else.
         run.port(Clusters).warm_up(self.cluster)
         there = self._there(run)
-        return Done(RulesFound(tuple(sorted(there))), f"{len(there)} of them are there already")
+        return Done(
+            RulesFound(tuple(sorted(there))),
+            f"{plural(len(there), 'access rule')} of {len(self.rules)} exist at {self.cluster} already",
+        )
 
     def _there(self, run: Running) -> frozenset[Acl]:
         return rules_there(run, self.cluster, self.rules)
@@ -111,13 +115,15 @@ class DenyRules(Verified[Nothing], Denying[Nothing], name="deny"):
         wanted = frozenset(self.rules)
         missing = _awaited(run, lambda: wanted - rules_there(run, self.cluster, self.rules))
         if missing:
-            return Failed(f"not there: {rules_in_words(missing)}")
+            return Failed(f"access rules missing at {self.cluster}: {rules_in_words(missing)}")
         behind = run.port(Clusters).await_brokers(self.cluster, run.timeout_s / 2)
         if behind:
-            return Unknown(f"not known to have heard of it: {behind}")
+            return Unknown(f"brokers of {self.cluster} that may not know the access rules yet: {behind}")
         if self.topics:
             run.port(EstateRecord).write(self._denial)
-        return Done(Nothing(), f"{len(wanted)} rules in force at every broker")
+        return Done(
+            Nothing(), f"{plural(len(wanted), 'access rule')} in force at every broker of {self.cluster}"
+        )
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Take away what this run brought in, after what it has recorded; what was there before stays."""
@@ -130,7 +136,9 @@ class DenyRules(Verified[Nothing], Denying[Nothing], name="deny"):
         """Nothing of it is there any more."""
         own = self._own(run)
         left = _awaited(run, lambda: own & rules_there(run, self.cluster, self.rules))
-        return Failed(f"still there: {rules_in_words(left)}") if left else Done(Nothing(), "as before")
+        if left:
+            return Failed(f"access rules still at {self.cluster}: {rules_in_words(left)}")
+        return Done(Nothing(), f"access rules of {self.cluster} as before the run")
 
     def facts(self, result: Nothing) -> Iterable[Body]:  # noqa: ARG002 - it is what was asked for
         """See `Effect`."""
@@ -151,7 +159,7 @@ class LiftRules(
     Effect[Nothing],
     name="lift-rules",
     phase="fence",
-    title="Lift what a fence denies at {cluster}",
+    title="Remove the access rules that deny applications at {cluster}",
     expected_s=0.5,
 ):
     """Take the rules of a fence away, whoever brought them in.
@@ -179,11 +187,13 @@ class LiftRules(
         """None of them is there."""
         left = _awaited(run, lambda: rules_there(run, self.cluster, self.rules))
         if not left:
-            return Done(Nothing(), "lifted")
+            return Done(Nothing(), f"{plural(len(self.rules), 'access rule')} removed at {self.cluster}")
         lifted = frozenset(self.rules) - left
         if not lifted:
-            return Failed(f"still there: {rules_in_words(left)}")
-        return Partial(f"still there: {rules_in_words(left)}; lifted: {rules_in_words(lifted)}")
+            return Failed(f"access rules still at {self.cluster}: {rules_in_words(left)}")
+        return Partial(
+            f"access rules still at {self.cluster}: {rules_in_words(left)}; removed: {rules_in_words(lifted)}"
+        )
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Bring back those of the lifted rules that had been there."""
@@ -195,10 +205,10 @@ class LiftRules(
         had = self._had(run)
         missing = _awaited(run, lambda: had - rules_there(run, self.cluster, self.rules))
         if missing:
-            return Failed(rules_in_words(missing))
+            return Failed(f"access rules missing at {self.cluster}: {rules_in_words(missing)}")
         if self.topics and all(rule in had for rule in self.rules if rule.operation == "WRITE"):
             run.port(EstateRecord).withdraw(DenialLifted, like=self._lifted)
-        return Done(Nothing(), "as before")
+        return Done(Nothing(), f"access rules of {self.cluster} as before the run")
 
     def facts(self, result: Nothing) -> Iterable[Body]:  # noqa: ARG002 - it is what was asked for
         """See `Effect`."""
@@ -216,8 +226,8 @@ class LiftRules(
 class AllowAtTarget(
     LiftRules,
     name="let-in",
-    title="Let producers that move themselves write at {cluster}",
-    irreversible="they may have written at once",
+    title="Allow writes at {cluster} to producers that move themselves",
+    irreversible="these producers may write as soon as they are allowed to",
 ):
     """The same for producers that move themselves: they may write from then on."""
 

@@ -15,7 +15,7 @@ class AwaitGuards(
     Look[Nothing],
     name="await-guards",
     phase="fence",
-    title="See that no broker of {cluster} is on its way to open",
+    title="Verify that no broker of {cluster} is about to accept applications again",
     timeout_s=WAITED_FOR_S + 15,
 ):
     """Wait until no guard can have a broker on its way to open; at once where none has let one start.
@@ -55,13 +55,13 @@ class AwaitGuards(
 
         is_clear = run.await_true(are_clear, WAITED_FOR_S, poll_s=0.5)
         if not is_asked:
-            return Done(Nothing(), "the guards were not asked: there is no ensemble")
+            return Done(Nothing(), "the boot guards could not be asked: the ensemble does not answer")
         if run.is_cancelled() and not is_clear:
-            return Failed("not waited for to the end: the run was interrupted")
+            return Failed("the run was interrupted before the boot guards had answered")
         if not is_clear and unclear and self.must_be_clear:
-            return Failed(f"{'; '.join(unclear)}: whether its broker may yet open cannot be told")
+            return Failed(f"{'; '.join(unclear)}: whether that broker may still open is unknown")
         if not waited_for:
-            said = f"no guard of {self.cluster} has let a broker start open since it was seen last"
+            said = f"no boot guard has let a broker of {self.cluster} open since {self.cluster} was last seen"
             return Done(Nothing(), said)
-        how = "closed now" if is_clear else f"{WAITED_FOR_S:g} s have passed: open by now, or never"
-        return Done(Nothing(), f"{', '.join(waited_for)} had been let start open; {how}")
+        how = "closed now" if is_clear else f"not seen open within {WAITED_FOR_S:g} s"
+        return Done(Nothing(), f"{', '.join(waited_for)} had been allowed to open by a boot guard; {how}")

@@ -27,7 +27,7 @@ from orchestrator.runs.estate_record import PrimaryMoved
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.writers import denied_topics, opened_topics
 
-_LET_IN = "who is started there may work there"
+_LET_IN = "applications may work where they are started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,13 @@ class AtRest:
     @property
     def after_drain(self) -> list[After]:
         """Behind it nothing more is copied."""
-        because = "with equal names the mirror writes there until then"
+        because = "with the identity policy the mirror writes to the same topics until then"
         return [behind(*self.drained, because=because)] if self.drained else []
 
     @property
     def after_arrival(self) -> tuple[After, ...]:
         """Behind it nothing is missing at the place entered."""
-        because = "positions are placed once nothing is missing"
+        because = "positions are translated once no record is missing"
         return (behind(*self.arrived, because=because),) if self.arrived else ()
 
 
@@ -79,7 +79,7 @@ def record_both_rules(book: Runbook, way: Way) -> BothRules:
 
 def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Frozen:
     """Stop everybody at the place left, keep them off, see its logs stand, and record the last positions."""
-    looked = "nothing is stopped where rules cannot be read: it could not be fenced"
+    looked = "no application is stopped where access rules cannot be read: the cluster could not be fenced"
     after = [behind(rules.left, because=looked)]
     left: dict[str, Left] = {}
     quiet: list[After] = []
@@ -87,10 +87,15 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
         stopped = kind.stop(book, way, after) if kind.writes else None
         if stopped is not None:
             left[kind.name] = Left(stopped=stopped)
-            quiet.append(behind(stopped, because="what a producer has sent is answered before it is denied"))
+            quiet.append(behind(stopped, because="a producer gets its last answers before it is denied"))
     if way.self_redirecting:
         kept_off = deny_at_target(book, way, rules.entered)
-        quiet.append(behind(kept_off, because="who is denied here turns up at the other side at once"))
+        quiet.append(
+            behind(
+                kept_off,
+                because="a producer that moves itself writes at the other place as soon as it is denied here",
+            )
+        )
     standing = _deny_writing(book, way, rules, quiet) if way.topics else None
     # Beside the producers: what they leave unread here they read there, from exactly that place on.
     gone = []
@@ -105,7 +110,9 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
         left[kind.name] = Left(stopped=one.stopped, recorded=recorded)
     if way.reading_rules:
         cleanly = (
-            [behind(*gone, because="who stops cleanly commits, and needs the right for it")] if gone else []
+            [behind(*gone, because="a consumer that stops cleanly commits, and needs the right to do so")]
+            if gone
+            else []
         )
         deny = DenyRules(cluster=way.left.cluster, rules=way.reading_rules, recorded_by=rules.left)
         book.add(deny, id=way.id("deny-reading"), after=cleanly)
@@ -117,7 +124,7 @@ def _deny_writing(book: Runbook, way: Way, rules: BothRules, quiet: Sequence[Aft
     deny = DenyRules(cluster=way.left.cluster, rules=way.writing_rules, recorded_by=rules.left, topics=topics)
     denied = book.add(deny, id=way.id("deny-writing"), after=quiet)
     still = AwaitNoWrites(cluster=way.left.cluster, topics=way.topics)
-    proven = behind(denied, because="that logs stand proves something once nobody may write them")
+    proven = behind(denied, because="only once writes are denied do logs that stand still prove anything")
     return book.add(still, id=way.id("stands-still"), after=[proven])
 
 
@@ -129,7 +136,7 @@ def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s
     for mirror in way.drains:
         engine = them.engine(way.topology, mirror)
         done = engine.drain(book, way, mirror, standing, timeout_s)
-        stand = engine.stop(book, way, mirror, [behind(done, because="it has copied everything")])
+        stand = engine.stop(book, way, mirror, [behind(done, because="the mirror is drained")])
         seen = engine.see_arrived(book, way, stand, standing)
         engine.stop_beside(book, way, stand)
         drained.append(done)
@@ -179,4 +186,4 @@ def kept_off_by(way: Way, rules: BothRules) -> Handle[RulesFound] | None:
 
 def prepared_before(book: Runbook) -> After:
     """All that was added so far."""
-    return behind(*book.last(), because="one point of no return, behind all that may fail")
+    return behind(*book.last(), because="the point of no return comes after every step that may fail")

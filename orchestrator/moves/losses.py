@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 
 LossJson = dict[str, dict[str, dict[str, int | str | None]]]
@@ -48,8 +49,8 @@ def account_loss(
         elif tp.topic in weak and not is_whole:
             found[tp] = PartitionAccount(
                 None,
-                f"{weak[tp.topic]} does not wait for all replicas: what only a broker had acknowledged that "
-                "is silent, or may not have heard of the rules, cannot be counted "
+                f"producer {weak[tp.topic]} has acks other than all: records that only a silent broker had "
+                "acknowledged cannot be counted "
                 f"({records:,} readable records are not copied)",
             )
         elif records and problem:
@@ -74,7 +75,7 @@ def loss_in_words(losses: Mapping[str, Mapping[str, Mapping[str, int | str | Non
         return ""
     known = sum(int(row["lost"]) for _, row in rows if row["lost"] is not None)
     unknown = [name for name, row in rows if row["lost"] is None]
-    said = f"{known:,} records lost in {len(rows) - len(unknown)} partitions"
+    said = f"{plural(known, 'record')} lost in {plural(len(rows) - len(unknown), 'partition')}"
     return said + (f"; unknown in {len(unknown)}: {', '.join(unknown[:5])}" if unknown else "")
 
 

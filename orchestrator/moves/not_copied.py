@@ -15,7 +15,7 @@ from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 
-COPY_AGAIN = "docs/copies.md tells how to have them copied again"
+COPY_AGAIN = "docs/copies.md says how to have them copied again"
 
 
 def passed_over(

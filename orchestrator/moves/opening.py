@@ -31,7 +31,7 @@ class AwaitOpen(
     Look[Nothing],
     name="await-open",
     phase="fence",
-    title="Let brokers of {cluster} that their guard has kept closed open, one after the other",
+    title="Open the brokers of {cluster} to applications, one at a time, through their boot guards",
     expected_s=1.0,
     timeout_s=300.0,
 ):
@@ -79,8 +79,13 @@ class AwaitOpen(
         if run.await_true(are_open, run.timeout_s, poll_s=0.5):
             if had_to_wait:
                 cluster.reconnect()
-            return Done(Nothing(), "they have opened" if had_to_wait else "none was closed")
-        return Failed(f"not open: {'; '.join(waiting[:3])}")
+            return Done(
+                Nothing(),
+                f"the brokers of {self.cluster} have opened"
+                if had_to_wait
+                else f"no broker of {self.cluster} was closed",
+            )
+        return Failed(f"brokers of {self.cluster} that have not opened: {'; '.join(waiting[:3])}")
 
 
 def _not_well(cluster: Kafka, brokers: set[int], topics: Iterable[str]) -> list[str]:
@@ -117,12 +122,12 @@ class _Silence:
 
     def told(self, word: GuardSaid) -> str:
         """Why one is not open, in words."""
-        said = f"{word.server}: {word.reason or 'its guard has not said anything that can be read'}"
+        said = f"{word.server}: {word.reason or 'its boot guard has reported nothing that can be read'}"
         if word.server not in self._silent:
             return said
         place = f" on {word.host}" if word.host else ""
-        last = f" (the last word is of {utc_text(word.at_s)})" if word.at_s else ""
-        said = f"{said}; and its guard{place} says nothing more{last}: start that broker's service anew"
+        last = f" since {utc_text(word.at_s)}" if word.at_s else ""
+        said = f"{said}; its boot guard{place} has reported nothing{last}: restart that broker's service"
         if word.broker_id is not None:
             return said
         return f"{said}; if that server is gone for good, remove {self._path}/{word.server} in the ensemble"

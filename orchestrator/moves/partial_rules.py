@@ -64,18 +64,18 @@ class DenyAtPartial(Verified[RulesHeard], Denying[RulesHeard], name="deny-left",
         rules = frozenset(self.rules)
         missing = rules - _rules_there(run, self.cluster, rules)
         if missing:
-            return Failed(f"not there: {rules_in_words(missing)}")
+            return Failed(f"access rules missing at {self.cluster}: {rules_in_words(missing)}")
         with run.port(PartialClusters).left(self.cluster, READ_TIMEOUT_S) as reader:
             brokers, silent = reader.ask_brokers(), sorted(reader.silent)
         if run.port(Topology).clusters[self.cluster].metadata == "zookeeper":
-            written = f"{plural(len(rules), 'rule')} written"
-            said = f"{written}; in ZooKeeper mode no broker tells whether it has heard of them"
+            written = f"{plural(len(rules), 'access rule')} written at {self.cluster}"
+            said = f"{written}; in ZooKeeper mode a broker does not say whether it knows them"
             return Done(RulesHeard(heard=(), silent=tuple(silent)), said)
         behind = run.port(Clusters).await_brokers(self.cluster, run.timeout_s / 2, brokers=brokers)
         if behind:
-            return Unknown(f"not known to have heard of it: {behind}")
+            return Unknown(f"brokers of {self.cluster} that may not know the access rules yet: {behind}")
         unknown = f"; unknown at {', '.join(silent)}, which does not answer" if silent else ""
-        said = f"{plural(len(rules), 'rule')} in force at {plural(len(brokers), 'broker')}{unknown}"
+        said = f"{plural(len(rules), 'access rule')} in force at {plural(len(brokers), 'broker')}{unknown}"
         return Done(RulesHeard(heard=tuple(sorted(brokers)), silent=tuple(silent)), said)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
@@ -87,7 +87,11 @@ class DenyAtPartial(Verified[RulesHeard], Denying[RulesHeard], name="deny-left",
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
         """Nothing of it is there any more."""
         left = self._own(run) & _rules_there(run, self.cluster, self.rules)
-        return Failed(f"still there: {rules_in_words(left)}") if left else Done(Nothing(), "as before")
+        return (
+            Failed(f"access rules still at {self.cluster}: {rules_in_words(left)}")
+            if left
+            else Done(Nothing(), f"access rules of {self.cluster} as before the run")
+        )
 
 
 def _rules_there(run: Running, cluster: str, rules: Iterable[Acl]) -> frozenset[Acl]:
@@ -110,7 +114,9 @@ def _again(run: Running, cluster: str, ask: Callable[[Access], T]) -> T:
             nonlocal last
             addresses = sorted(reader.ask_brokers().values())
             if not run.may_write():
-                last = ClusterError(f"cluster {cluster}", "not tried: interrupted, or the run's lock is lost")
+                last = ClusterError(
+                    f"cluster {cluster}", "not tried: the run was interrupted, or has lost its lock"
+                )
                 return False
             if not addresses:
                 return False

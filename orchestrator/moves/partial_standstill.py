@@ -43,7 +43,7 @@ class AwaitPartStanding(
     Look[PartlyStanding],
     name="await-left-standing",
     phase="fence",
-    title="See every log at {cluster} that can be read stand still for {standstill_s:g} s",
+    title="Verify that no readable log at {cluster} grows for {standstill_s:g} s",
     expected_s=STANDSTILL_S + 1.5,
     timeout_s=STANDSTILL_S + IN_SYNC_S + SLOW_S,
 ):
@@ -101,18 +101,22 @@ class AwaitPartStanding(
             silent=tuple(silent),
             is_fenced=self.is_fenced,
         )
-        said = f"{len(looks.logs)} of {len(looks.partitions)} partitions stand still"
-        said += "" if self.is_fenced else ", and nobody is kept from writing"
-        said += f"; records that nobody can read yet: {beyond_in_words(beyond, _LISTED)}" if beyond else ""
+        said = f"{len(looks.logs)} of {len(looks.partitions)} partitions of {self.cluster} received no record"
+        said += "" if self.is_fenced else ", and no producer is denied there"
+        said += f"; records above the high watermark: {beyond_in_words(beyond, _LISTED)}" if beyond else ""
         return Done(result, said + (f"; unknown: {named(looks.unread)}" if looks.unread else ""))
 
     def _not_at_rest(self, run: Running, looks: _Looks, begun_at_s: float) -> Failed:
         writing = looks.standing.written(looks.begun_s)
         if not writing:
-            return Failed("replicas have come into sync, or into sight, only now: run it again")
+            return Failed(
+                f"replicas at {self.cluster} have come into sync, or become "
+                "readable, only now: run the command again"
+            )
         found = writers_of(run.port(Clusters), self.cluster, writing, begun_at_s)
         return Failed(
-            f"still written: {named(found)}. Stop who writes there, or its brokers",
+            f"still written at {self.cluster}: {named(found)}. Stop these "
+            f"producers, or the brokers of {self.cluster}",
             {"still_written": {str(tp): said for tp, said in found.items()}},
         )
 
@@ -122,7 +126,11 @@ class AwaitPartStanding(
         if not late:
             return ""
         unheard = run.port(Clusters).await_brokers(self.cluster, _HEARD_TIMEOUT_S, brokers=late)
-        return f"answers by now, and is not known to have heard of the rules: {unheard}" if unheard else ""
+        return (
+            f"brokers that answer only now, and may not know the access rules yet: {unheard}"
+            if unheard
+            else ""
+        )
 
 
 class _Looks:
@@ -186,13 +194,13 @@ class _Looks:
         """Why what was seen is too little to go on with; empty if it is not."""
         if not self.logs and not self._is_fenced:
             return (
-                f"no log can be read, so nobody knows whether it is written: {named(self.unread)}. "
-                "Once its brokers are stopped: --attest-down"
+                f"no log can be read, so whether records are written is unknown: {named(self.unread)}. "
+                "Stop the brokers, then use --attest-down"
             )
         new = {tp: why for tp, why in self.unread.items() if str(tp) not in self._planned}
         if new:
             return (
-                f"no log can be read of what could be when this was planned: {named(new)}. "
-                "A new plan judges what is known of it"
+                f"partitions that could be read when the plan was made, and cannot any more: {named(new)}. "
+                "Run the command again for a new plan"
             )
         return ""

@@ -336,7 +336,7 @@ class Participants:
         name = mirror.of(topology).engine
         found = next((engine for engine in self.engines if engine.name == name), None)
         if found is None:
-            raise DcctlError(f"mirror {mirror}", f"its engine {name} takes no part in moves")
+            raise DcctlError(f"mirror {mirror}", f"its engine {name} cannot be used in a move")
         if refusal := found.why_not(topology, mirror):
             raise DcctlError(f"mirror {mirror}", refusal)
         return found

@@ -137,8 +137,8 @@ def offsets_to_write(
         if missing:
             raise DcctlError(
                 f"group {group}",
-                f"reads partitions of which {mirror.target} has told no end: {', '.join(missing)}",
-                "have the topics there as many partitions as the file says? dcctl drift FILE",
+                f"reads partitions whose end offsets {mirror.target} has not given: {', '.join(missing)}",
+                "do the topics there have as many partitions as in the file? dcctl drift FILE shows it",
             )
     return wanted
 
@@ -162,10 +162,14 @@ def translate_recorded(
     `recorded_at_s`: when it was known to be right, None for one that follows from the log itself.
     """
     if upstream is None:
-        return Translated(None, False, None, "neither position nor log of this partition was sampled")
+        return Translated(
+            None, False, None, "the watcher has sampled neither a position nor the log of this partition"
+        )
     recreation = recreated.get(source.topic)
     if recreation is not None and recorded_at_s is not None and recorded_at_s < recreation.seen_s:
-        return Translated(None, False, None, f"recorded before {source.topic} was made anew at the source")
+        return Translated(
+            None, False, None, f"recorded before {source.topic} was deleted and created again at the source"
+        )
     return offset_map.translate(source, upstream)
 
 
@@ -174,10 +178,10 @@ def placed_in_log(
 ) -> Fitted:
     """A translated position in the target's log, or what the consumer takes where it has no place there."""
     if log is None:
-        return Fitted(None, False, None, "the target's log end is not known", "refused")
+        return Fitted(None, False, None, "the end offset at the target is unknown", "refused")
     if log.end_offset == 0:
         # Nothing was ever mirrored there, so nothing can be skipped from its beginning on.
-        return Fitted(0, True, 0, "nothing of this partition was mirrored", "translation")
+        return Fitted(0, True, 0, "no record of this partition was mirrored", "translation")
     return fit_to_log(translated, log, consumer.on_untranslatable, by_time)
 
 

@@ -168,7 +168,7 @@ def _partition_loss(
     passed_over: int,
 ) -> PartitionLoss:
     if sampled is None:
-        reason = "its log end was never sampled"
+        reason = "the watcher has never sampled its log end"
         return PartitionLoss(at_least=0, expected=None, at_most=None, replicated=replicated, reason=reason)
     end = sampled.end.end_offset
     copied = sampled.end.start_offset if replicated is None else replicated
@@ -185,9 +185,9 @@ def _partition_loss(
             at_most=None,
             sampled_end=end,
             replicated=copied,
-            reason="too few samples to know how fast it grows"
+            reason="the watcher has too few samples to know how fast it grows"
             if rate is None or mean is None
-            else "the clock by which its log end was dated differs: nobody knows how old it is",
+            else "the age of its sampled log end is unknown: the clocks of the machines differ",
         )
     at_most = max(0, end + math.ceil(rate * age) - copied) + passed_over
     # The source died at some moment of the window: in the middle of it, for all that is known.

@@ -50,8 +50,8 @@ class _Recorded(
         """It is there, and says what the step says."""
         found = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted)
         if found is None:
-            return Failed("not recorded")
-        said = f"{found.primary}, {plural(len(found.topics), 'topic')}"
+            return Failed(f"{self.primary} is not recorded as primary")
+        said = f"{found.primary} is primary for {plural(len(found.topics), 'topic')}"
         return Done(found, said) if found == self._wanted else Unknown(f"recorded otherwise: {said}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
@@ -62,7 +62,9 @@ class _Recorded(
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
         """It does not hold any more."""
         is_there = run.port(EstateRecord).find(PrimaryMoved, like=self._wanted) is not None
-        return Failed("still recorded") if is_there else Done(Nothing(), "as before")
+        if is_there:
+            return Failed(f"{self.primary} is still recorded as primary")
+        return Done(Nothing(), "the primary is recorded as before the run")
 
     def primaries(self) -> Iterable[PrimaryMoved]:
         """See `Effect`."""
@@ -126,7 +128,8 @@ class RecordPrimaryUnlessBack(
         if run.is_cancelled():
             return Failed("not recorded: the run was interrupted")
         return Failed(
-            f"{name} is not lost: {reason}. Nothing is recorded, and no application is started. Take the run "
-            f"back: dcctl abort {run.run_id} FILE; or stop what answers there and go on: "
+            f"{name} is not lost: {reason}. No primary is recorded, and no "
+            "application is started. Roll the run "
+            f"back: dcctl abort {run.run_id} FILE; or stop what answers at {name} and go on: "
             f"dcctl resume {run.run_id} FILE"
         )

@@ -46,19 +46,19 @@ def source_primary(
     known = [row for row in rows if row["run_id"]]
     elsewhere = [row for row in known if row["primary"] != at]
     runs = listed(dict.fromkeys(str(row["run_id"]) for row in elsewhere))
-    reason = f"primary elsewhere by {runs}: {listed(str(row['topic']) for row in elsewhere)}"
+    places = listed(dict.fromkeys(str(row["primary"]) for row in elsewhere))
+    reason = f"{listed(str(row['topic']) for row in elsewhere)}: primary at {places}, by run {runs}"
     if not elsewhere:
         drift = "; ".join(primary_drift(mirror, known, reality))
-        reason = ("it is" if known else "nothing is recorded against it") + (
-            f"; but {drift}" if drift else ""
-        )
+        by = "" if known else " by the file: no move of them is recorded"
+        reason = f"{at} is primary for {listed(mirror.topics)}{by}" + (f"; but {drift}" if drift else "")
     return gate_result(
         "source-primary",
         "refused" if elsewhere else "ok",
         measured=f"recorded for {len(known)} of {len(mirror.topics)} topics",
         limit=limit,
         reason=reason,
-        hint="dcctl history FILE tells the runs, dcctl status FILE what is written where"
+        hint="dcctl history FILE lists the runs, dcctl status FILE shows where records are written"
         if elsewhere
         else "",
     )
@@ -108,7 +108,7 @@ def _drift(mirror: Replication, rows: list[Mapping[str, Any]], reality: Reality)
     at_home = [str(row["topic"]) for row in rows if row["primary"] == mirror.source]
     state = (reality.connectors or {}).get(engine_of(mirror).copier(mirror), "")
     if moved and at_home:
-        yield f"{listed(moved)} primary at {mirror.target}, {listed(at_home)} at {mirror.source}"
+        yield f"{listed(moved)} are primary at {mirror.target}, {listed(at_home)} at {mirror.source}"
     for cluster, wrong in ((mirror.source, moved), (mirror.target, at_home)):
         # With equal names the mirror itself writes them at the target.
         if cluster == mirror.target and mirror.keeps_names:

@@ -110,8 +110,8 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
     if request.attested and request.sick:
         raise UsageError(
             "failover",
-            "a site is down or sick, not both",
-            "--attest-down where nothing answers, --attest-sick where something does",
+            "a site is either down or degraded, not both",
+            "use --attest-down where nothing answers, --attest-degraded where a part does",
         )
     if request.to is not None:
         refuse_unknown_cluster(topology, request.to, "--to")
@@ -125,7 +125,7 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
     candidates = fitting or into_target
     if len(candidates) > 1:
         choices = ", ".join(f"{m.source} → {m.target}" for m in candidates)
-        raise UsageError("failover", f"several mirrors would fit: {choices}", "say which by --to")
+        raise UsageError("failover", f"several mirrors are possible: {choices}", "choose one: --to CLUSTER")
     return candidates[0]
 
 
@@ -146,7 +146,9 @@ def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
     if len(mirrors) != 1:
         known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"
         problem = f"{len(mirrors)} mirrors come from there; the file has: {known}"
-        raise UsageError(f"--to {to}" if to else "failback", problem, "name the primary to go back to: --to")
+        raise UsageError(
+            f"--to {to}" if to else "failback", problem, "name the cluster to go back to: --to CLUSTER"
+        )
     return mirrors[0]
 
 

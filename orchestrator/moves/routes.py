@@ -105,7 +105,7 @@ def read_along(
     if missing:
         raise DcctlError(
             f"consumer {consumer.name}",
-            f"reads {', '.join(missing)}, which no route leads from {left} to {entered}",
+            f"reads {', '.join(missing)}, which no mirror copies from {left} to {entered}",
             "a mirror has to copy it there, or both from the same cluster",
         )
     return found

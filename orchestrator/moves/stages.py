@@ -49,11 +49,11 @@ def record_landing(
     """
     if not way.topics:
         return None
-    step, title = way.id("record-landing-ends"), "Record where the landing topics end"
+    step = way.id("record-landing-ends")
     feed = way.drains[0] if way.drains else None
     if feed is None or feed.is_back:
         ends = RecordTopicEnds(cluster=way.entered.cluster, topics=way.topics)
-        recorded = book.add(ends, id=step, title=title, after=after)
+        recorded = book.add(ends, id=step, after=after)
     else:
         landing = RecordLandingEnds(
             mirror=feed,
@@ -70,7 +70,7 @@ def record_landing(
 def deny_at_target(book: Runbook, way: Way, rules: Handle[RulesFound]) -> Handle[Nothing]:
     """Deny who moves itself the place entered, before the place left does: it is nowhere for a while."""
     deny = DenyRules(cluster=way.entered.cluster, rules=way.self_redirecting, recorded_by=rules)
-    title = f"Keep producers that move themselves off {way.entered} until it is primary"
+    title = f"Deny writes at {way.entered} to producers that move themselves, until {way.entered} is primary"
     return book.add(deny, id=way.id("keep-off"), title=title)
 
 
@@ -100,7 +100,11 @@ class Prepared:
         """What comes before anybody works at the place entered."""
         if self.primary is None:
             return self.before
-        return (behind(self.primary, because="nobody works where a guard may still close the brokers"),)
+        return (
+            behind(
+                self.primary, because="no application starts where a boot guard may still close the brokers"
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +119,9 @@ class Begun:
 def begin_at_the_other_side(book: Runbook, them: Participants, prepared: Sequence[Prepared]) -> list[Begun]:
     """Start everybody, and see them at work: nobody on one way before all ways may be gone to their ends."""
     order = [after for one in prepared for after in one.may_begin]
-    with book.section("start at the other side", on_failure="stop"):
+    with book.section("start applications", on_failure="stop"):
         started = [(one, _start(book, them, one, order)) for one in prepared]
-    with book.section("see them at work", on_failure="stop"):
+    with book.section("verify that applications work", on_failure="stop"):
         return [
             Begun(prepared=one, started=by, looks=_see_at_work(book, them, one, by, order))
             for one, by in started
@@ -153,7 +157,10 @@ def _see_at_work(
         by = started.kinds.get(kind.name)
         after = order if by is None else []
         if kind.writes and started.allow_at_target is not None:
-            after = [*after, behind(started.allow_at_target, because="who is kept off writes nothing")]
+            after = [
+                *after,
+                behind(started.allow_at_target, because="a producer that is denied writes nothing"),
+            ]
         look = kind.see(book, one.way, one.ready[kind.name], by, one.ground, after)
         if look is not None:
             seen[kind.name] = look

@@ -21,6 +21,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import listed
 
@@ -35,7 +36,7 @@ class AwaitNoWrites(
     Look[StandingLogs],
     name="await-no-writes",
     phase="fence",
-    title="See every log at {cluster} stand still for {standstill_s:g} s, its replicas in sync",
+    title="Verify that no log at {cluster} grows for {standstill_s:g} s, and that its replicas are in sync",
     expected_s=STANDSTILL_S + 0.2,
     timeout_s=STANDSTILL_S + IN_SYNC_S,
 ):
@@ -88,11 +89,15 @@ class AwaitNoWrites(
                 logs = cluster.log_ends(partitions)
                 starts = {tp: log.start_offset for tp, log in logs.items()}
                 stood = StandingLogs(standing.ends, starts, epochs_of(logs))
-                return Done(stood, f"{len(partitions)} partitions stand still")
+                return Done(
+                    stood,
+                    f"{plural(len(partitions), 'partition')} of {self.cluster} received "
+                    f"no record for {self.standstill_s:g} s",
+                )
         except ClusterError as error:
-            return Unknown(f"cannot be seen: {error.problem}")
+            return Unknown(f"the logs at {self.cluster} cannot be read: {error.problem}")
         if not run.may_write():
-            return Failed("interrupted")
+            return Failed("the run was interrupted")
         writing = standing.written(now_s)
         return self._still_written(run, writing, begun_at_s) if writing else self._not_known(standing, untold)
 
@@ -101,16 +106,17 @@ class AwaitNoWrites(
         if untold:
             listed = "; ".join(f"{tp}: {why}" for tp, why in sorted(untold.items())[:_LISTED])
             return Unknown(
-                f"where the logs of {len(untold)} partitions end cannot be asked, and how far they can be "
-                f"read does not tell it: {listed}"
+                f"the log end offsets of {plural(len(untold), 'partition')} at {self.cluster} are unknown "
+                f"(the high watermark does not give them): {listed}"
             )
         beyond = standing.beyond
         if not beyond:
-            return Failed("replicas have come into sync only now: run it again")
+            return Failed(f"replicas at {self.cluster} have come into sync only now: run the command again")
         return Failed(
-            f"{sum(beyond.values()):,} records at their leaders cannot be read yet, and may still be "
-            f"acknowledged: a replica in sync does not follow: {beyond_in_words(beyond, _LISTED)}. "
-            f"Mend or stop its broker at {self.cluster}",
+            f"{plural(sum(beyond.values()), 'record')} at leaders of {self.cluster} "
+            "may still be acknowledged, because an "
+            f"in-sync replica does not follow: {beyond_in_words(beyond, _LISTED)}. "
+            f"Repair or stop the broker of that replica",
             {"beyond": {str(tp): records for tp, records in beyond.items()}},
         )
 
@@ -118,8 +124,8 @@ class AwaitNoWrites(
         found = writers_of(run.port(Clusters), self.cluster, writing, since_s)
         said = listed((found[tp] for tp in writing), _LISTED, "partitions more", separator="; ")
         return Failed(
-            f"still written: {said}. Its principal is not among the denied, or is a super user: then"
-            " only closing its listener helps",
+            f"still written at {self.cluster}: {said}. The producer's principal is not among those denied, "
+            "or is a super user: then only closing its listener helps",
             {"still_written": {str(tp): found[tp] for tp in writing}},
         )
 
@@ -141,7 +147,7 @@ def writers_of(
     try:
         states = clusters.cluster(cluster).describe_producers(wanted)
     except DcctlError as error:
-        return {tp: f"{tp} (its producers cannot be asked for: {error.problem})" for tp in wanted}
+        return {tp: f"{tp} (its producers are unknown: {error.problem})" for tp in wanted}
     found: dict[TopicPartition, str] = {}
     for tp in wanted:
         late = [state for state in states.get(tp, ()) if state.last_at_s >= since_s]

@@ -49,8 +49,8 @@ def refuse_unsupported(topology: Topology, verb: Verb) -> None:
     if reasons:
         raise DcctlError(
             f"topology {topology.name}",
-            f"`{verb}` cannot handle it yet: {'; '.join(reasons)}. Nothing was done",
-            "validate, explain and graph know every layout",
+            f"`dcctl {verb}` does not support this topology yet: {'; '.join(reasons)}. Nothing was done",
+            "validate, explain, graph, plan and apply support every layout",
         )
 
 

@@ -26,7 +26,7 @@ def switchover(
     `timeout_s`: how long a mirror may take to drain.
     """
     with hooks_around(book, move.topology, "switchover", move.left, move.entered):
-        with book.section("look at the rules", on_failure="stop"):
+        with book.section("read the access rules", on_failure="stop"):
             rules = [record_both_rules(book, way) for way in move.ways]
         with book.section("hand over", on_failure="undo"):
             prepared = []

@@ -156,15 +156,16 @@ class Move:
         gone = {way.left.cluster for way in self.ways if way.reach == "gone" and not way.left.sites}
         for way in self.ways:
             if way.entered.cluster in gone:
-                raise DcctlError(f"cluster {way.entered}", "is gone, and cannot be entered")
+                raise DcctlError(f"cluster {way.entered}", "is lost, so no application can be moved to it")
             for other in self.ways:
                 both = set(way.who.rules) & set(other.who.rules)
                 if both and way.left.cluster == other.entered.cluster:
                     who = ", ".join(sorted({rule.principal for rule in both}))
                     raise DcctlError(
                         f"cluster {way.left}",
-                        f"is left and entered by applications of the same principal: {who}",
-                        "what denies the one there would deny the other: give each its own",
+                        f"is left by applications and entered by others with the same principal: {who}",
+                        "give each application its own principal: rules that "
+                        "deny the one would deny the other",
                     )
 
     @property

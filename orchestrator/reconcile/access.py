@@ -20,6 +20,7 @@ from orchestrator.runs.effect import (
     Running,
     VerifiedUndo,
 )
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
 from orchestrator.wording import listed
 
@@ -48,7 +49,10 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
     @property
     def what(self) -> str:
         """See `Batch`."""
-        return f"{len(self.rules)} operations of {listed(sorted({rule.principal for rule in self.rules}))}"
+        return (
+            f"{plural(len(self.rules), 'operation')} of "
+            f"{listed(sorted({rule.principal for rule in self.rules}))}"
+        )
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -69,7 +73,7 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
     def _write(self, run: Running, *, creating: bool) -> Outcome[Nothing]:
         kafka = run.port(ReconciledClusters).at(self.cluster).kafka
         (kafka.create_acls if creating else kafka.delete_acls)(frozenset(self.rules))
-        return Done(Nothing(), f"{len(self.rules)} rules")
+        return Done(Nothing(), plural(len(self.rules), "access rule"))
 
     def _seen(self, run: Running, *, created: bool) -> Outcome[Nothing]:
         kafka, rules = run.port(ReconciledClusters).at(self.cluster).kafka, frozenset(self.rules)
@@ -81,7 +85,7 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
         if run.await_true(lambda: not wrong(), SETTLE_S):
             return Done(Nothing())
         texts = (f"{rule.principal} {rule.operation} {rule.resource_name}" for rule in sorted(wrong()))
-        return Failed(f"{'missing' if created else 'still there'}: {listed(texts)}")
+        return Failed(f"access rules {'missing' if created else 'still'} at {self.cluster}: {listed(texts)}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

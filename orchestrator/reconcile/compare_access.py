@@ -46,7 +46,9 @@ def _no_longer_implied(side: Comparison, rules: list[Acl]) -> Finding:
     """An apply of this file made them."""
     is_allowed = "delete-acls" in side.allow
     mend: Mend = "planned" if is_allowed else "not-allowed"
-    difference = _difference(side, rules, "change", mend, "the file implies it no more", is_wanted=False)
+    difference = _difference(
+        side, rules, "change", mend, "the file does not imply it any more", is_wanted=False
+    )
     withdrawal = DeleteAcls(cluster=side.desired.name, rules=tuple(rules))
     return Finding(difference, withdrawal if is_allowed else None)
 
@@ -54,9 +56,9 @@ def _no_longer_implied(side: Comparison, rules: list[Acl]) -> Finding:
 def _of_others(side: Comparison, rules: list[Acl]) -> Finding:
     """Who made them is not known: another file with the same principal may imply them, or a person."""
     if rules[0].permission == "DENY":
-        reason = f"it may be a fence: `dcctl unfence FILE --cluster {side.desired.name}` takes that away"
+        reason = f"it may be a fence: `dcctl unfence FILE --cluster {side.desired.name}` removes it"
         return Finding(_difference(side, rules, "drift", "kept", reason, is_wanted=False))
-    reason = "no apply of this file made it, so none withdraws it"
+    reason = "no apply of this file created it, so no apply withdraws it"
     if rules[0].resource_type == TRANSACTIONAL_ID:
         reason += "; `transactional_ids` of a producer gives it wherever the producer may work"
     cause: Cause = "change" if side.applied is None else "drift"

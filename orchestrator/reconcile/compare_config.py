@@ -138,7 +138,7 @@ def _unlike_source(cluster: str, topic: DesiredTopic, key: str, at_source: str) 
             found="",
             cause="drift",
             mend="kept",
-            reason=f"{origin[1]} at {origin[0]} has {at_source}, its mirror has not: write it in the file",
+            reason=f"{origin[1]} at {origin[0]} has {at_source}, its mirror has not: add it to the file",
         )
     )
 
@@ -157,7 +157,7 @@ def _why(last: Mapping[str, str] | None, entry: _Entry) -> str:
     if before is None:
         if entry.has is not None:
             return "the file says so"
-        return "it is not set" + (f"; the brokers' own is {entry.default}" if entry.default else "")
+        return "it is not set" + (f"; the brokers' default is {entry.default}" if entry.default else "")
     if says_the_same(entry.key, before, entry.wanted):
         return "somebody reset it" if entry.has is None else "somebody changed it"
     if says_the_same(entry.key, before, entry.has):

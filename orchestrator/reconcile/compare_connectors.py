@@ -80,7 +80,7 @@ def _settings(side: Comparison, connector: DesiredConnector, seen: ObservedConne
                 found=_shown(key, has),
                 cause=cause_of(last.get(key) if last else None, wanted, has, is_known=last is not None),
                 mend="planned",
-                reason="the mirror is set up by the file alone",
+                reason="the file alone configures the mirror",
             ),
             work,
         )
@@ -92,9 +92,9 @@ def _state(
     failed = seen.state == "FAILED" or "FAILED" in seen.tasks
     mend: type[ResumeHalted | RestartConnectors]
     if seen.state in _HALTED:
-        mend, reason = ResumeHalted, "somebody halted it: nothing is mirrored"
+        mend, reason = ResumeHalted, "somebody stopped it: nothing is mirrored"
     elif failed:
-        mend, reason = RestartConnectors, "it has failed: Connect's log says why"
+        mend, reason = RestartConnectors, "it has failed: see Connect's log"
     else:
         return
     meant: ConnectorMeant = {
@@ -133,7 +133,7 @@ def _no_longer_wanted(side: Comparison, found: Mapping[str, ObservedConnector]) 
                 found=found[name].state,
                 cause="change",
                 mend="kept" if why else "planned" if is_allowed else "not-allowed",
-                reason=why or "the file has its mirror no more",
+                reason=why or "the file does not have its mirror any more",
                 needs=None if why else "delete-connectors",
             ),
             DeleteConnectors(cluster=side.desired.name, connectors={name: {}})

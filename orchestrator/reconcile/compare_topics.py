@@ -96,7 +96,7 @@ def recreated(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known
             found=found.topic_id,
             cause="drift",
             mend="planned",
-            reason="it was deleted and made anew, its records are gone; this is noted"
+            reason="it was deleted and created again, its records are gone; the new topic id is recorded"
             f"{_not_copied_again(topic)}",
         )
     )
@@ -130,7 +130,7 @@ def _replicas(
     fewer = any(len(new) < len(found.replicas[number]) for number, new in moves.items())
     copies = sum(len(set(new) - set(found.replicas[number])) for number, new in moves.items())
     has = " or ".join(str(count) for count in counts)
-    said = f"{len(moves)} of {found.partitions} partitions move, {copies} copies are made anew"
+    said = f"{len(moves)} of {found.partitions} partitions move, {copies} replicas are copied"
     needs: DestructiveChange | None = "reduce-durability" if fewer else None
     is_allowed = needs is None or needs in side.allow
     wanted = applied_topic(topic)
@@ -149,7 +149,7 @@ def _replicas(
         found=f"{has} replicas" + (f" ({places[0]})" if places else ""),
         cause=cause,
         mend="planned" if is_allowed else "not-allowed",
-        reason=said if is_allowed else "it would have fewer copies",
+        reason=said if is_allowed else "it would have fewer replicas",
         needs=needs,
     )
     placed: dict[str, Placed] = {
@@ -186,13 +186,15 @@ def _partitions(
         found=str(found.partitions),
         cause=cause,
         mend="planned",
-        reason="keys go to other partitions from then on; no partition can be taken away again",
+        reason="keys go to other partitions from then on; Kafka cannot remove a partition",
         irreversible=True,
     )
     if found.partitions > wanted:
-        hint = f"Kafka takes no partition away: write partitions: {found.partitions} in the file"
+        hint = f"Kafka cannot remove a partition: write partitions: {found.partitions} in the file"
         if topic.role not in ("file", "landing", "mirrored"):
-            return Finding(replace(base, mend="kept", irreversible=False, reason="more than it needs"))
+            return Finding(
+                replace(base, mend="kept", irreversible=False, reason="more replicas than the file asks for")
+            )
         # What somebody added cannot be mended, but it stops nothing else.
         mend: Mend = "kept" if cause == "drift" or topic.role != "file" else "refused"
         return Finding(replace(base, mend=mend, irreversible=False, reason=hint))
@@ -231,7 +233,7 @@ def _no_longer_wanted(side: Comparison) -> Iterator[Finding]:
             found=counted(found.partitions, "partition"),
             cause="change",
             mend="kept" if why else "planned" if is_allowed else "not-allowed",
-            reason=why or "the file has it no more; its records go with it",
+            reason=why or "the file does not have it any more; its records are deleted with it",
             needs=None if why else "delete-topics",
             irreversible=not why,
         )
@@ -259,7 +261,7 @@ def _not_copied_again(topic: DesiredTopic) -> str:
     """What is lost with a copy: the mirror keeps its position, and that lies behind what was deleted."""
     if topic.role != "mirrored":
         return ""
-    return f". The mirror goes on from where it was, and copies nothing again: {COPY_AGAIN}"
+    return f". The mirror goes on where it was, and copies no earlier record again: {COPY_AGAIN}"
 
 
 def _purpose(topic: DesiredTopic) -> str:

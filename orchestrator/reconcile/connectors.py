@@ -23,14 +23,15 @@ from orchestrator.runs.effect import (
     Running,
     VerifiedUndo,
 )
+from orchestrator.topology.rules.rule import plural
 
 # A connector that has failed may just be starting anew: it has failed if it stays so.
 _FAILED_POLLS = 15
 # What is not there after a moment was never asked for: whoever was killed before it resumes without waiting
 # for the whole step.
 _SETTLE_POLLS = 50
-_ASKED_FOR = "a mirror that copies again is what the file asks for"
-_NOT_ASKED = ("missing", "set up otherwise")
+_ASKED_FOR = "the file wants these connectors to run"
+_NOT_ASKED = ("missing", "configured differently")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -67,7 +68,7 @@ class OnConnectors(Batch):
         workers, names = run.port(ReconciledClusters).at(self.cluster).workers, set(self.connectors)
         if run.await_true(lambda: not names & workers.names(), SETTLE_S):
             return Done(Nothing())
-        return Failed(f"still there: {', '.join(sorted(names & workers.names()))}")
+        return Failed(f"connectors that still exist: {', '.join(sorted(names & workers.names()))}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -76,7 +77,7 @@ class DeleteConnectors(
     name="delete-connectors",
     phase="remove",
     title="Delete connectors",
-    stays="an apply of a file with their mirror makes them anew, and they go on where they were",
+    stays="an apply of a file with their mirror creates them again, and they go on where they stopped",
 ):
     """Remove them; Connect keeps their offsets."""
 
@@ -128,7 +129,7 @@ class RunsConnectors(OnConnectors, phase="mirrors", expected_s=4.0):
 
         run.await_true(all_run, run.timeout_s)
         if not waiting:
-            return Done(Nothing(), f"{len(self.connectors)} run")
+            return Done(Nothing(), f"{plural(len(self.connectors), 'connector')} running")
         return Failed(", ".join(f"{name} is {said}" for name, said in sorted(waiting.items())))
 
 
@@ -159,8 +160,8 @@ class SetsUpConnectors(RunsConnectors):
 class ConfigureConnectors(
     SetsUpConnectors,
     name="configure-connectors",
-    title="Set up connectors",
-    stays="they are set up as the file says; an apply of another file sets them up by that",
+    title="Configure connectors",
+    stays="the connectors are configured as the file says, and an apply of another file changes that",
 ):
     """Change those that are there."""
 
@@ -231,7 +232,7 @@ def _not_running(wanted: Mapping[str, Any], found: ObservedConnector | None) -> 
     if found is None:
         return "missing"
     if "config" in wanted and dict(found.config) != wanted["config"]:
-        return "set up otherwise"
+        return "configured differently"
     if "FAILED" in (found.state, *found.tasks):
         return "FAILED"
     if found.state != "RUNNING":

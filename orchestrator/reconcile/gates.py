@@ -72,9 +72,12 @@ def _moves_ended(s: ReconcileSituation) -> GateResult:
     return gate_result(
         "moves-ended",
         "refused" if open_runs else "ok",
-        listed(f"run {run.run_id}: {run.outcome}" for run in moves.values()) or "no move yet",
+        listed(f"run {run.run_id}: {run.outcome}" for run in moves.values()) or "no earlier move",
         limit,
-        "a run stopped on the way: what it has changed must not be changed back" if open_runs else "none",
+        "a move stopped on the way, and an apply would undo what it has changed: "
+        + listed(f"run {run.run_id} ({run.way})" for run in open_runs)
+        if open_runs
+        else "no move has stopped on the way",
         listed((_how_to_end(run, s.topology) for run in open_runs), separator="; "),
     )
 
@@ -94,7 +97,7 @@ def _how_to_end(run: EarlierRun, file: Topology) -> str:
 
 @asked_again()
 def _clusters_known(s: ReconcileSituation) -> GateResult:
-    limit = "each cluster answers, and says everything that the file speaks of"
+    limit = "each cluster answers, and shows everything that the file describes"
     missing = [
         problem
         for name in s.topology.clusters
@@ -106,14 +109,16 @@ def _clusters_known(s: ReconcileSituation) -> GateResult:
         f"{len(s.topology.clusters) - len({text.partition(':')[0] for text in missing})} of "
         f"{len(s.topology.clusters)} clusters",
         limit,
-        listed(missing) if missing else "all of it was seen",
-        "let it be seen first: what is not seen is neither there nor missing" if missing else "",
+        listed(missing)
+        if missing
+        else f"everything that the topology file describes could be read at {listed(s.topology.clusters)}",
+        "make it readable first: what cannot be read may exist or not" if missing else "",
     )
 
 
 def _unknown_parts(s: ReconcileSituation, name: str, cluster: ObservedCluster | None) -> list[str]:
     if cluster is None:
-        return [f"{name}: was not asked"]
+        return [f"{name} was not asked"]
     if cluster.problem:
         return [f"{name}: {cluster.problem}"]
     wanted = s.desired.clusters[name]
@@ -123,14 +128,14 @@ def _unknown_parts(s: ReconcileSituation, name: str, cluster: ObservedCluster | 
         "reassigning": s.placing(name) and cluster.reassigning is None,
     }
     return [
-        f"{name}: {part}: {cluster.unknown.get(part, 'not known')}"
+        f"{name}: {part}: {cluster.unknown.get(part, 'cannot be read')}"
         for part, is_missing in parts.items()
         if is_missing
     ]
 
 
 def _brokers_alive(s: ReconcileSituation) -> GateResult:
-    limit = "where replicas are placed, every broker of the file is alive, in its data centre"
+    limit = "where replicas are to be placed, every broker of the file is alive, in its data centre"
     wrong = []
     seen = 0
     for name, cluster in s.topology.clusters.items():
@@ -145,8 +150,8 @@ def _brokers_alive(s: ReconcileSituation) -> GateResult:
         "refused" if wrong else "ok",
         plural(seen, "broker"),
         limit,
-        listed(wrong) if wrong else "replicas find their place",
-        "start them, set broker.rack, or correct the file" if wrong else "",
+        listed(wrong) if wrong else "every broker that is to get replicas is alive",
+        "start these brokers, set their broker.rack, or correct the file" if wrong else "",
     )
 
 
@@ -163,7 +168,7 @@ def _wrong_brokers(name: str, per_dc: Mapping[str, int], observed: ObservedClust
 
 
 def _nothing_moves(s: ReconcileSituation) -> GateResult:
-    limit = "no partition of a topic that changes is being moved already"
+    limit = "no partition of a topic that changes is being reassigned"
     touched = {(work.cluster, name) for work in s.works if work.PLACES_REPLICAS for name in work.objects}
     busy = [
         f"{partition} at {name}"
@@ -174,24 +179,26 @@ def _nothing_moves(s: ReconcileSituation) -> GateResult:
     return gate_result(
         "no-reassignment",
         "refused" if busy else "ok",
-        f"{sum(len(c.reassigning or ()) for c in s.observed.clusters.values())} partitions are being moved",
+        f"{sum(len(c.reassigning or ()) for c in s.observed.clusters.values())} partitions being reassigned",
         limit,
-        listed(busy) if busy else "none of them",
-        "wait until that is over, then try again" if busy else "",
+        f"being reassigned: {listed(busy)}"
+        if busy
+        else "no partition of a topic that changes is being reassigned",
+        "wait until the reassignment has ended, then try again" if busy else "",
     )
 
 
 def _possible(s: ReconcileSituation) -> GateResult:
-    limit = "everything that the file says anew can be had"
+    limit = "Kafka can make every change that the file asks for"
     refused = [d for d in s.differences if d.mend == "refused"]
     outcome: GateOutcome = "refused" if refused else "ok"
     return gate_result(
         "possible",
         outcome,
-        f"{len(s.differences)} differences",
+        plural(len(s.differences), "difference"),
         limit,
         listed(f"{d.subject} at {d.cluster}: {d.aspect} {d.found}, the file says {d.wanted}" for d in refused)
-        or "nothing impossible is asked for",
+        or "Kafka can make every change that the file asks for",
         listed(dict.fromkeys(d.reason for d in refused)),
     )
 

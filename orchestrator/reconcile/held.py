@@ -76,7 +76,7 @@ def kept_by_held(
         for source, reason in sources.items():
             moved = [name for (home, name), at in primaries.items() if (home, at.cluster) == (source, target)]
             mirror = _as_it_was(topology, applied, source, target, moved)
-            why = f"{reason}: the way back needs it"
+            why = f"{reason}: a failback needs it"
             # The cluster that took over may itself have left the file.
             for cluster in {source, target} & topology.clusters.keys():
                 found[cluster] = _with(found.get(cluster, Kept()), topology, mirror, cluster, why)

@@ -122,7 +122,7 @@ def plan_reconcile(
     with hooks_around(book, topology, VERB, "", "") if works else nullcontext():
         add_works(book, works, desired)
         if works or not is_recorded:
-            done = behind(*book.last(), because="only what is done is remembered")
+            done = behind(*book.last(), because="what was applied is recorded once it is done")
             with book.section("record", on_failure="stop"):
                 book.add(RecordApplied(), after=[done])
     is_done = not book.steps and all(gate.outcome == "ok" for gate in gates)

@@ -31,10 +31,10 @@ class RecordApplied(
     Effect[Nothing],
     name="record-applied",
     phase="verify",
-    title="Look at everything again, and remember what was applied",
+    title="Verify that everything is as the file says, and record what was applied",
     expected_s=2.0,
     timeout_s=120.0,
-    stays="it is a record of what was found as the file says, and the next apply records it anew",
+    stays="a record of what was found changes nothing, and the next apply makes a new one",
 ):
     """Observe anew; if nothing is left to do, keep the record that the next look compares with."""
 
@@ -62,4 +62,4 @@ class RecordApplied(
             return Done(
                 Nothing(), f"what was planned is done; {said}" if said else "everything is as the file says"
             )
-        return Failed(f"it is not as the file says: {listed(left)}")
+        return Failed(f"still to be done after this apply: {listed(left)}")

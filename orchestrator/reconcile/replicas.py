@@ -23,6 +23,7 @@ from orchestrator.runs.effect import (
     Unknown,
     VerifiedUndo,
 )
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
@@ -122,7 +123,7 @@ class MoveReplicas(
     def _move(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
         moves = self._places(which)
         run.port(ReconciledClusters).at(self.cluster).kafka.alter_reassignments(moves)
-        return Done(Nothing(), f"{len(moves)} partitions")
+        return Done(Nothing(), f"reassignment of {plural(len(moves), 'partition')} asked for")
 
     def _moved(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
         kafka = run.port(ReconciledClusters).at(self.cluster).kafka
@@ -153,12 +154,12 @@ class MoveReplicas(
 
         run.await_true(is_there, run.timeout_s, poll_s=_POLL_S)
         if not waiting:
-            return Done(Nothing(), f"{self.weight} partitions")
+            return Done(Nothing(), f"{plural(self.weight, 'partition')} moved")
         if silent:
-            return Unknown(f"nobody tells whether it is done: {silent[-1]}")
+            return Unknown(f"whether the reassignment is done is unknown: {silent[-1]}")
         if len(elsewhere) == len(waiting):
-            return Failed(f"not where they should be: {listed(elsewhere)}")
-        return Unknown(f"still being copied: {listed(map(str, waiting))}")
+            return Failed(f"partitions not reassigned: {listed(elsewhere)}")
+        return Unknown(f"partitions still being copied: {listed(map(str, waiting))}")
 
     def _places(self, which: Literal["replicas", "was"]) -> dict[TopicPartition, list[int]]:
         return {

@@ -73,35 +73,41 @@ def add_works(book: Runbook, works: Iterable[Batch], desired: DesiredEstate) -> 
     """
     kinds = _Kinds(book, works, desired)
     add = kinds.add
-    with book.section("mirrors that go", on_failure="stop"):
+    with book.section("remove mirrors", on_failure="stop"):
         unmirrored = add(DeleteConnectors)
-    with book.section("rules, topics and settings", on_failure="stop"):
+    with book.section("access rules, topics and settings", on_failure="stop"):
         allowed = add(CreateAcls)
         created = add(CreateTopics)
         add(SetConfig, only=lambda work: kinds.makes_fewer(work) is None)
         lowered = add(SetConfig, only=lambda work: kinds.makes_fewer(work) is True)
     with book.section("replicas", on_failure="stop"):
-        enough = _Behind((lowered,), "fewer replicas have to suffice before there are fewer")
+        enough = _Behind((lowered,), "min.insync.replicas is lowered before replicas are removed")
         moved = add(MoveReplicas, enough)
-        there = _Behind((moved,), "more replicas are demanded once there are more")
+        there = _Behind((moved,), "min.insync.replicas is raised once there are more replicas")
         add(SetConfig, there, only=lambda work: kinds.makes_fewer(work) is False)
     with book.section("partitions", on_failure="stop"):
         placed = "Kafka adds no partition to a topic whose replicas move"
         widened = add(AddPartitions, _Behind((moved,), placed), only=kinds.is_copy)
-        copies = _Behind((moved, created, widened), "the mirror always has where to write", at_every_one=True)
+        copies = _Behind(
+            (moved, created, widened),
+            "the mirror needs the partitions of its copies first",
+            at_every_one=True,
+        )
         add(AddPartitions, copies, only=lambda work: not kinds.is_copy(work))
     with book.section("mirrors", on_failure="stop"):
-        ground = _Behind((allowed, created, widened), "a mirror needs its rights and topics at both ends")
+        ground = _Behind(
+            (allowed, created, widened), "a mirror needs its access rules and topics at both clusters"
+        )
         mirrored = add(CreateConnectors, ground)
         configured = add(ConfigureConnectors, ground)
-        set_up = _Behind((configured,), "it runs as it is set up")
+        set_up = _Behind((configured,), "a connector is configured before it runs")
         add(ResumeHalted, ground, set_up)
         add(RestartConnectors, ground, set_up)
-    with book.section("what is needed no more", on_failure="stop"):
+    with book.section("remove what is not needed any more", on_failure="stop"):
         in_place = (unmirrored, allowed, mirrored, configured)
-        replaced = "whoever uses a right has what takes its place before it is withdrawn"
+        replaced = "the rules that replace a right come before it is withdrawn"
         add(DeleteAcls, _Behind(in_place, replaced, at_every_one=True))
-        unused = "no mirror writes there, or reads, any more"
+        unused = "no mirror reads or writes a topic when it is deleted"
         add(DeleteTopics, _Behind((unmirrored,), unused, at_every_one=True))
 
 

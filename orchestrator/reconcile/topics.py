@@ -26,11 +26,12 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import SettingsBefore
 from orchestrator.runs.ports import EstateRecord
+from orchestrator.topology.rules.rule import plural
 from orchestrator.topology.topic_settings import says_the_same
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
-_RECORDS_GO = "records that are deleted do not come back"
+_RECORDS_GO = "deleted records do not come back"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -72,7 +73,7 @@ class OnTopics(Batch, phase="topics"):
             return Done(Nothing())
         right = [name for name in self.topics if name not in problems]
         said = listed(f"{name} {problem}" for name, problem in problems.items())
-        return Partial(f"{said}; as wanted: {listed(right)}") if right else Failed(said)
+        return Partial(f"{said}; done: {listed(right)}") if right else Failed(said)
 
 
 class TopicWanted(TypedDict):
@@ -112,7 +113,7 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
                 for name, wanted in self.topics.items()
             }
         )
-        return Done(Nothing(), f"{len(self.topics)} topics")
+        return Done(Nothing(), f"{plural(len(self.topics), 'topic')} created")
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each exists as it was to be created."""
@@ -134,16 +135,16 @@ class CreateTopics(Reversible, VerifiedUndo, OnTopics, name="create-topics", tit
         if used:
             # Which ones are gone is seen and told behind this.
             outcome = Partial if used < own else Failed
-            return outcome(f"these hold records already: {listed(sorted(used))}")
+            return outcome(f"topics not deleted, because they have records: {listed(sorted(used))}")
         others = sorted(found.keys() - own)
-        left = f"; made otherwise by somebody else, and left: {listed(others)}" if others else ""
-        return Done(Nothing(), f"{len(own)} topics deleted{left}")
+        left = f"; not deleted, because somebody else created them: {listed(others)}" if others else ""
+        return Done(Nothing(), f"{plural(len(own), 'topic')} deleted{left}")
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
         """None of them exists any more that is as the step made it."""
         return self.settled(
             run,
-            lambda wanted, found: "" if found is None or _not_as_created(wanted, found) else "is still there",
+            lambda wanted, found: "" if found is None or _not_as_created(wanted, found) else "still exists",
         )
 
 
@@ -206,11 +207,11 @@ class SetConfig(
     def _set(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
         changes = {name: wanted[which] for name, wanted in self.topics.items()}
         run.port(ReconciledClusters).at(self.cluster).kafka.alter_configs("topic", changes)
-        return Done(Nothing(), f"{len(changes)} topics")
+        return Done(Nothing(), f"configuration of {plural(len(changes), 'topic')} set")
 
     def _is(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
         def wrong(wanted: SettingsWanted, found: ObservedTopic | None) -> str:
-            return "is not there" if found is None else _wrong_config(wanted[which], found)
+            return "does not exist" if found is None else _wrong_config(wanted[which], found)
 
         return self.settled(run, wrong)
 
@@ -228,7 +229,7 @@ class AddPartitions(
     OnTopics,
     name="add-partitions",
     title="Add partitions to",
-    irreversible="no partition can be taken away again",
+    irreversible="Kafka cannot remove a partition",
 ):
     """Add what is missing; a topic that has enough is left alone, for it is refused to do it twice."""
 
@@ -256,14 +257,14 @@ class AddPartitions(
             {name: wanted["total"] for name, wanted in short.items()},
             {name: wanted["assignment"] for name, wanted in short.items() if "assignment" in wanted},
         )
-        return Done(Nothing(), f"{len(short)} topics")
+        return Done(Nothing(), f"partitions added to {plural(len(short), 'topic')}")
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each topic has as many as it should."""
 
         def wrong(wanted: PartitionsWanted, found: ObservedTopic | None) -> str:
             if found is None:
-                return "is not there"
+                return "does not exist"
             return "" if found.partitions == wanted["total"] else f"has {found.partitions} partitions"
 
         return self.settled(run, wrong)
@@ -293,25 +294,25 @@ class DeleteTopics(OnTopics, name="delete-topics", phase="remove", title="Delete
             name for name, topic in found.items() if topic.topic_id != self.topics[name]["topic_id"]
         )
         if others:
-            return Failed(f"these were made anew since the plan was made: {listed(others)}")
+            return Failed(f"topics deleted and created again since the plan was made: {listed(others)}")
         kafka.delete_topics(found)
-        return Done(Nothing(), f"{len(found)} topics")
+        return Done(Nothing(), f"{plural(len(found), 'topic')} deleted")
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """None of them exists any more."""
-        return self.settled(run, lambda _, found: "" if found is None else "is still there")
+        return self.settled(run, lambda _, found: "" if found is None else "still exists")
 
 
 def _not_as_created(wanted: TopicWanted, found: ObservedTopic | None) -> str:
     """What is other than `CreateTopics` would have made it; empty where nothing is."""
     if found is None:
-        return "is not there"
+        return "does not exist"
     if found.partitions != wanted["partitions"]:
         return f"has {found.partitions} partitions"
     if any(len(replicas) != wanted["replicas"] for replicas in found.replicas):
         return f"has {len(found.replicas[0])} replicas"
     if "assignment" in wanted and [list(r) for r in found.replicas] != wanted["assignment"]:
-        return "lies elsewhere"
+        return "has its replicas on other brokers"
     return _wrong_config(wanted["config"], found)
 
 

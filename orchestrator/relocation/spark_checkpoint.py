@@ -161,7 +161,7 @@ def plan_relocation(
         raise DcctlError(
             contents.name,
             f"cannot be relocated, {len(problems)} partitions have no translation: " + "; ".join(problems),
-            "their records at the target cannot be told apart from what the query has counted",
+            "which of their records at the target the query has counted is unknown",
         )
     if not positions:
         raise DcctlError(contents.name, f"names no Kafka partition in offsets/{point.batch}")

@@ -60,7 +60,7 @@ def _step(hop: Hop, offset: int) -> Translated:
     )
     if found.offset is None and offset == 0 and not (hop.is_inverse and hop.truncations):
         # Nothing of the partition was read, so nothing can be passed over from its beginning on.
-        return Translated(0, True, 0, "nothing of this partition is read")
+        return Translated(0, True, 0, "the consumer reads no record of this partition")
     return found
 
 

@@ -261,7 +261,7 @@ class Engine:
 
         `topology` holds both clusters with the addresses and `mirror_client`s that the mirror uses.
         """
-        return seen.mirror, f"{self.title} is not looked after"
+        return seen.mirror, f"dcctl does not manage mirrors of {self.title}"
 
 
 def engine_of(mirror: Replication) -> Engine:

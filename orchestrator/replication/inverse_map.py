@@ -53,14 +53,17 @@ class InversePartitionMap:
         if again <= highest:
             # All of the later copies are known to the group only if it has read the earlier ones.
             cost = highest + 1 - again + max(unknown, hidden, 0)
-            return Translated(
-                again, False, cost, "a restart of the mirror has copied records again behind it"
-            )
+            return Translated(again, False, cost, "the mirror has copied records again after a restart")
         if unknown > 0:
             reason = (
                 "beyond the newest offset sync" if at + 1 == len(log) else "between offset syncs with a gap"
             )
-            return Translated(highest + 1, False, max(unknown, hidden), f"{reason}: behind the lower one")
+            return Translated(
+                highest + 1,
+                False,
+                max(unknown, hidden),
+                f"{reason}: translated to the record after the lower one",
+            )
         if hidden > 0:
             reason = "between offset syncs, but the mirror may have been further ahead before"
             return Translated(highest + 1, False, hidden, reason)

@@ -277,7 +277,7 @@ class OffsetMap:
 
     def _unmapped(self, source: TopicPartition) -> Translated:
         if source in self._empty:
-            return Translated(0, True, 0, "nothing of this partition was ever mirrored")
+            return Translated(0, True, 0, "no record of this partition was ever mirrored")
         built = self._built.get(source)
         return _UNKNOWN if built is None else Translated(None, False, None, built.problem)
 

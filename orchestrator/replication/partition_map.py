@@ -130,7 +130,7 @@ class PartitionMap:
             return found
         offset = int(self._capped(upstream, np.array([at]), np.array([cap]))[0])
         reread = None if found.reread_at_most is None else found.reread_at_most + found.offset - offset
-        reason = "the source has a gap here, or the target's log has lost copies: from before that on"
+        reason = "the source has a gap here, or the target has lost copies: translated to the place before"
         return Translated(offset, False, reread, reason)
 
     def _capped(self, upstream: Offsets | int, at: Offsets, caps: Offsets) -> Offsets:
@@ -173,9 +173,9 @@ class PartitionMap:
         if offset == int(segments.downstream[at + 1]) and int(self.clear[at + 1]) >= 0:
             return Translated(offset, True, 0, "in a gap of the source, next to an offset sync")
         reason = (
-            "between offset syncs of a source that may have gaps: from the lower one on"
+            "between two offset syncs of a source that may have gaps: translated to the lower one"
             if self.may_have_gaps
-            else "between offset syncs with a gap: from the lower one on"
+            else "between two offset syncs with a gap: translated to the lower one"
         )
         return Translated(offset, False, self._reread(at, self._records_from(at)), reason)
 
@@ -221,14 +221,14 @@ class PartitionMap:
     def _behind(self, upstream: int, offset: int, beyond: int) -> Translated:
         is_exact = bool(self._is_exact_behind(np.array([beyond]))[0])
         if not self.is_settled:
-            reason = "the mirror may have stopped while it copied records again: from before that on"
+            reason = (
+                "the mirror may have stopped while it copied records again: translated to the place before"
+            )
             unseen = max(0, upstream - self.mirrored_end) if self.closing.kind == "open" else 0
             return Translated(offset, False, (self.slots_behind or 0) + unseen, reason)
         match self.closing.kind:
             case "open":
-                reason = (
-                    "right behind the newest offset sync" if is_exact else "beyond the newest offset sync"
-                )
+                reason = "right after the newest offset sync" if is_exact else "beyond the newest offset sync"
                 return Translated(offset, is_exact, beyond, reason)
             case "exact":
                 lost = upstream - self.mirrored_end
@@ -239,7 +239,7 @@ class PartitionMap:
                 )
                 return Translated(offset, True, 0, reason)
             case "loose":
-                reason = "beyond the newest offset sync, and the end of the log does not fit to it"
+                reason = "beyond the newest offset sync, which the log end does not match"
                 return Translated(offset, False, self.closing.slots, reason)
             case "cut":
                 return Translated(offset, False, None, "the target's log ends before the newest offset sync")

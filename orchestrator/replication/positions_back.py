@@ -21,7 +21,7 @@ from orchestrator.replication.truncations import Truncation, Truncations, invers
 from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.values import LogEnd, TopicPartition
 
-_UNREACHABLE = "the old primary's log end is not known"
+_UNREACHABLE = "the end offset of the old primary's log is unknown"
 
 
 def reverse_mirror(mirror: Replication) -> Replication:
@@ -150,7 +150,7 @@ def place_back(
     log = maps.standby.get(read)
     offset = at if at is not None else None if log is None else log.start_offset
     if offset is None:
-        found = Translated(None, False, None, f"nothing is known of {read} at {mirror.target}")
+        found = Translated(None, False, None, f"the log of {read} at {mirror.target} is unknown")
     elif is_copy:
         found = back_through_mirror(maps.forward, own, offset, maps.truncations.get(own, ()))
     else:
@@ -166,7 +166,7 @@ def back_through_mirror(
 ) -> Translated:
     """From a position in the mirrored topic to one in the primary's own."""
     if downstream == 0 and not truncations:
-        return Translated(0, True, 0, "nothing of this partition is read")
+        return Translated(0, True, 0, "the consumer reads no record of this partition")
     return inverse_across_truncations(forward, own, downstream, truncations)
 
 
@@ -179,14 +179,14 @@ def through_reverse_mirror(
     beginning skips nothing.
     """
     if offset < start:
-        reason = f"the copy begins at offset {start}: what lies before was never brought back"
+        reason = f"earlier records were never copied back: the copy begins at offset {start}"
         return Translated(None, False, None, reason)
     if offset == start:
-        return Translated(0, True, 0, "where the copy begins")
+        return Translated(0, True, 0, "at the beginning of the copy")
     found = reverse.translate(landing, offset)
     if found.offset is None and landing in reverse.partitions:
         slots = reverse.first_target_offset(landing)
-        return Translated(0, False, slots, f"{found.reason}: from the beginning of the copy on")
+        return Translated(0, False, slots, f"{found.reason}: translated to the beginning of the copy")
     return found
 
 
@@ -195,8 +195,8 @@ def landing_position(
 ) -> Translated:
     """From a position in the copy at the primary to one in the landing topic: the primary is lost again."""
     if committed == 0:
-        return Translated(start, True, 0, "nothing of the copy is read")
+        return Translated(start, True, 0, "the consumer reads no record of the copy")
     found = reverse.inverse(landing, committed)
     if found.offset is None and landing in reverse.partitions:
-        return Translated(start, False, committed, f"{found.reason}: from where the copy begins on")
+        return Translated(start, False, committed, f"{found.reason}: translated to the beginning of the copy")
     return found

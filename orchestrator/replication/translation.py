@@ -47,7 +47,7 @@ def fit_to_log(
         case "earliest":
             everything = log.end_offset - log.start_offset
             return Fitted(
-                log.start_offset, False, everything, f"{problem}; from the start of the log on", "earliest"
+                log.start_offset, False, everything, f"{problem}; the whole log is read again", "earliest"
             )
         case "timestamp":
             return _by_time(translated, log, by_time, problem)
@@ -57,13 +57,19 @@ def fit_to_log(
 
 def _by_time(translated: Translated, log: LogEnd, by_time: int | None, problem: str) -> Fitted:
     if translated.offset is not None and translated.offset < log.start_offset:
-        left = f"{problem}; from there on"
+        left = f"{problem}; records are read again from there"
         return Fitted(log.start_offset, False, translated.reread_at_most, left, "timestamp")
     if by_time is None:
-        untold = "the samples do not tell when its record was written"
+        untold = "the samples do not say when its record was written"
         return Fitted(None, False, None, f"{problem}; {untold}", "refused")
     offset = min(max(by_time, log.start_offset), log.end_offset)
-    return Fitted(offset, False, log.end_offset - offset, f"{problem}; by time", "timestamp")
+    return Fitted(
+        offset,
+        False,
+        log.end_offset - offset,
+        f"{problem}; translated by the time of the record",
+        "timestamp",
+    )
 
 
 class KeptPosition(NamedTuple):

@@ -37,15 +37,15 @@ def inverse_across_truncations(
     for truncation in truncations:
         if truncation.downstream > downstream:
             left = truncation.downstream - downstream
-            reason = f"some of the next {left:,} records exist at the target only: the source's log was cut"
+            reason = f"some of the next {left:,} records are target-only: the source's log was truncated"
             return Translated(None, False, None, reason)
         passed = truncation
     if truncations and passed.downstream == downstream:
-        return Translated(passed.upstream, True, 0, "at the cut of the source's log")
+        return Translated(passed.upstream, True, 0, "where the source's log was truncated")
     found = offset_map.inverse(source, downstream, since=passed.downstream)
     if truncations and (found.offset is None or found.offset < passed.upstream):
         # What was copied before the cut tells nothing of the log as it is now.
-        reason = f"{found.reason}: from the cut of the source's log on"
+        reason = f"{found.reason}: translated to where the source's log was truncated"
         return Translated(passed.upstream, False, downstream - passed.downstream, reason)
     return found
 

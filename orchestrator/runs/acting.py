@@ -113,7 +113,7 @@ class EffectActions:
     def perform(self, step: Step, results: Results) -> StepOutcome:
         """Make the step's effect."""
         if self._world.is_cancelled():
-            return StepOutcome("failed", "not begun: the run was interrupted")
+            return StepOutcome("failed", "the step was not begun: the run was interrupted")
         effect = self._effects.effect(step)
         try:
             found = effect.perform(self._running(step, results))
@@ -137,9 +137,9 @@ class EffectActions:
         """Take the step's effect back."""
         effect = self._effects.effect(step)
         if not isinstance(effect, Reversible):
-            raise DcctlError(f"step {step.id}", "cannot be taken back")
+            raise DcctlError(f"step {step.id}", "cannot be rolled back")
         if self._world.is_cancelled():
-            return StepOutcome("failed", "not begun: the run was interrupted")
+            return StepOutcome("failed", "the step was not begun: the run was interrupted")
         return step_outcome(effect.undo(self._running(step, results)), None)
 
     def verify_undone(self, step: Step, results: Results) -> StepOutcome:

@@ -11,7 +11,7 @@ from orchestrator.runs.holds import not_held
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.model import Topology
 
-GIVEN_UP = "the guarantee of one holder is given up: another dcctl elsewhere may act at the same time"
+GIVEN_UP = "the run has no lock: another dcctl elsewhere may act at the same time"
 
 
 @asked_again("always")
@@ -28,22 +28,24 @@ def coordination_gate(part: Part[CoordinationState], *, is_given_up: bool = Fals
         "refused" if holder else "ok",
         measured=part.source,
         limit=limit,
-        reason=f"held by {holder}" if holder else "lock and journal are at hand",
-        hint="wait for that run to end" if holder else "",
+        reason=f"the lock is held by {holder}"
+        if holder
+        else "lock and journal are available, and nobody else holds the lock",
+        hint="wait until that run has ended" if holder else "",
     )
 
 
 def _given_up(source: str, state: CoordinationState) -> GateResult:
-    limit = "the ensemble does not answer: only then is it gone on without"
+    limit = "the ensemble does not answer: only then may a run do without it"
     if not state.alone:
-        reason = "it answers: nothing has to be given up"
-        hint = "without --without-coordination; what was done meanwhile is brought in by "
+        reason = "the ensemble answers: there is no need to do without it"
+        hint = "leave out --without-coordination; runs made without the ensemble are imported by "
         hint += "dcctl history FILE --import JOURNAL"
         return gate_result("coordination", "refused", source, limit, reason, hint)
-    copy = f"the newest fact that its copy here has is number {state.newest_fact}"
+    copy = f"the copy of the estate record here ends at fact {state.newest_fact}"
     if state.newest_fact is None:
-        copy = f"what was done before is not known here ({state.copy_problem or 'no copy of a fact'})"
-    reason = f"{GIVEN_UP}; the journal is a file of this machine; {copy}"
+        copy = f"no copy of the estate record is here ({state.copy_problem or 'no fact was copied'})"
+    reason = f"{GIVEN_UP}; its journal is a file of this machine; {copy}"
     return gate_result("coordination", "ok", state.alone, limit, reason)
 
 
@@ -51,8 +53,10 @@ def _given_up(source: str, state: CoordinationState) -> GateResult:
 def not_held_gate(part: Part[CoordinationState], topology: Topology, clusters: Iterable[str]) -> GateResult:
     """Nobody has put a hold on what is to be touched."""
     if part.value is None:
-        return absent("not-held", part, "it is known that nobody keeps our hands off")
+        return absent("not-held", part, "the holds are known, and none is in the way")
     if part.value.alone:
-        reason = "given up with the ensemble: whoever holds it is not heard"
-        return gate_result("not-held", "ok", "not known", "a person goes on without knowing it", reason)
+        reason = "holds lie in the ensemble, which does not answer: whether there is one is unknown"
+        return gate_result(
+            "not-held", "ok", "not known", "a person goes on without knowing the holds", reason
+        )
     return not_held(topology, clusters, part.value.holds, part.at_s)

@@ -44,6 +44,11 @@ class EarlierRun:
     no_way_back: tuple[ForGood, ...] = ()
 
     @property
+    def way(self) -> str:
+        """What it was, for a sentence: `failover west → east`."""
+        return f"{self.verb} {self.source} → {self.target}"
+
+    @property
     def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in (*NEVER_BEGAN, "not begun", "undone")

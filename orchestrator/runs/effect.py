@@ -205,7 +205,7 @@ class Effect(ABC, Generic[R]):
                 cls.RESULT = get_args(base)[0]
         if "name" in declared and not (cls.IRREVERSIBLE or cls.STAYS or issubclass(cls, Look | Reversible)):
             raise TypeError(
-                f"effect {cls.NAME} does not say what becomes of it when its run is taken back: "
+                f"effect {cls.NAME} does not say what becomes of it when its run is rolled back: "
                 "make it a Look or Reversible, or declare irreversible=REASON or stays=REASON"
             )
         if cls.IRREVERSIBLE and (cls.STAYS or issubclass(cls, Look)):

@@ -38,7 +38,7 @@ def asked_again(
 
 def absent(gate_id: str, part: Part[Any], limit: str) -> GateResult:
     """What could not be measured is unknown, and says why."""
-    hint = part.hint or f"bring {part.source} back, or dcctl to it, and try again"
+    hint = part.hint or f"make {part.source} reachable from this machine, and try again"
     return gate_result(gate_id, "unknown", "not measured", limit, f"{part.source}: {part.problem}", hint)
 
 
@@ -46,7 +46,7 @@ def as_far_as_known(part: Part[CoordinationState], gate: GateResult) -> GateResu
     """Without the ensemble, good news of earlier runs is no more than what this machine has."""
     if gate.outcome != "ok" or part.value is None or not part.value.alone:
         return gate
-    known = "as far as this machine and its copy of the estate record know"
+    known = "as far as this machine and its copy of the estate record show"
     return replace(gate, reason=f"{known}: {gate.reason}")
 
 

@@ -110,8 +110,8 @@ def not_held(topology: Topology, clusters: Iterable[str], holds: Iterable[Hold],
         id="not-held",
         outcome="refused" if standing else "ok",
         measured="1 hold" if len(standing) == 1 else f"{len(standing)} holds",
-        limit=f"nobody holds all, topology:{topology.name}" + "".join(f", dc:{dc}" for dc in touched),
-        reason="; ".join(map(str, standing)) or "nobody keeps our hands off",
+        limit=f"no hold on all, topology:{topology.name}" + "".join(f", dc:{dc}" for dc in touched),
+        reason="; ".join(map(str, standing)) or f"no hold on {', '.join(touched)} or {topology.name}",
         hint=f"dcctl release {standing[0].scope} FILE, once {standing[0].holder} agrees" if standing else "",
     )
 

@@ -25,7 +25,7 @@ from orchestrator.topology.model import Topology
 
 RUN_HOOK = "run-hook"
 """The action of a step that runs a file's own playbook."""
-_KEPT = "what a hook did is its own matter"
+_KEPT = "dcctl does not know what a hook did"
 
 
 class OwnPlaybooks(Protocol):
@@ -79,7 +79,7 @@ class RunHook(
 
     def undo(self, run: Running) -> Outcome[Nothing]:  # noqa: ARG002
         """A hook is not taken back."""
-        return Done(Nothing(), "what the hook itself has done stays")
+        return Done(Nothing(), "what the hook has done stays")
 
 
 HOOK_EFFECTS = Registry(RunHook)
@@ -111,11 +111,11 @@ def hooks_around(book: Runbook, topology: Topology, verb: str, source: str, targ
 
     before, after = topology.hooks.of("pre", verb), topology.hooks.of("post", verb)
     if before is not None:
-        with book.section("before everything", on_failure="undo"):
+        with book.section("before all steps", on_failure="undo"):
             first = book.add(hook("pre", before), id="pre-hook")
-        book.everything_behind(behind(first, because="the file's own playbook comes before everything"))
+        book.everything_behind(behind(first, because="the file's playbook comes before all steps"))
     yield
     if after is not None:
-        last = behind(*book.last(), because="the file's own playbook follows on everything")
-        with book.section("behind everything", on_failure="note", kept=_KEPT):
+        last = behind(*book.last(), because="the file's playbook comes after all steps")
+        with book.section("after all steps", on_failure="note", kept=_KEPT):
             book.add(hook("post", after), id="post-hook", after=[last], phase="follow-up")

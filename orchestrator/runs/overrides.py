@@ -68,7 +68,7 @@ def acknowledgement(text: str) -> str:
     match = _ACKNOWLEDGED.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"--acknowledge {text!r}", "names no owner and comment", 'write it like "ada: the owners agreed"'
+            f"--acknowledge {text!r}", "has no owner and comment", 'write it like "ada: the owners agreed"'
         )
     return f"{match[1]}: {match[2]}"
 

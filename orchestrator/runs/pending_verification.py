@@ -34,7 +34,7 @@ def how_to_end(run: EarlierRun) -> str:
 
 def how_to_pass(run: EarlierRun) -> str:
     """How another move passes it."""
-    hint = f'{how_to_end(run)}; or go on without having seen it: --acknowledge "OWNER: comment"'
+    hint = f'{how_to_end(run)}; or go on without that verification: --acknowledge "OWNER: comment"'
     if OPEN_STANDBY not in run.looks:
         return hint
     return f"{hint}, and dcctl unfence FILE --cluster {run.source}: applications are still denied there"
@@ -47,7 +47,7 @@ def is_by_word(run: EarlierRun, target: str) -> bool:
 
 def not_seen_gate(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
     """Of `needed`, for a move that leads elsewhere: the earlier one has moved everything."""
-    stands = f"it has moved everything to {run.target}, but is not through with {listed(run.looks)}"
+    stands = f"run {run.run_id} has moved all to {run.target}, but has not completed {listed(run.looks)}"
     if run.not_seen:
         stands += f" (not seen: {listed(run.not_seen)})"
     if acknowledged:

@@ -65,7 +65,7 @@ def question_of_apply(plan: Plan, changes: int) -> Question:
 
 
 def is_destructive(plan: Plan) -> bool:
-    """Whether an apply destroys something, or does what nothing takes back."""
+    """Whether an apply destroys something, or does what nothing rolls back."""
     rows = plan.facts["differences"]
     return any(step.irreversible for step in plan.steps) or any(
         row["needs"] and row["mend"] == "planned" for row in rows

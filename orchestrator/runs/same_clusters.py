@@ -18,7 +18,7 @@ from orchestrator.wording import listed
 GATE = "same-clusters"
 IDS_TO_REMEMBER = "cluster_ids"
 OPTION = "--accept-cluster"
-_LIMIT = "each cluster of the file has an id of its own, the one that is remembered"
+_LIMIT = "each cluster of the file has its own cluster id, the one that is remembered"
 
 
 @asked_again()
@@ -36,7 +36,9 @@ def same_clusters(
     if part.value is None:
         return absent(GATE, part, _LIMIT)
     remembered = {name: known for name, known in part.value.cluster_ids.items() if name in topology.clusters}
-    measured = listed(f"{name} {found or 'tells no id'}" for name, found in seen.items()) or "none answered"
+    measured = (
+        listed(f"{name} {found or 'no cluster id'}" for name, found in seen.items()) or "no cluster answered"
+    )
     taken_for_right = {name: found for name, found in seen.items() if accepted_text(name, found) in accepted}
     reasons = differing({**remembered, **taken_for_right}, seen, topology.clusters)
     if reasons:
@@ -44,16 +46,18 @@ def same_clusters(
         return gate_result(GATE, "refused", measured, _LIMIT, listed(reasons), _hint(others))
     silent = [name for name, found in seen.items() if not found]
     if silent:
-        reason = f"{listed(silent)} does not tell its id"
-        return gate_result(GATE, "unknown", measured, _LIMIT, reason, "is it a Kafka cluster?")
+        reason = f"{listed(silent)} does not name its cluster id"
+        return gate_result(GATE, "unknown", measured, _LIMIT, reason, f"is {silent[0]} a Kafka cluster?")
     if not seen:
-        reason = "not compared: no cluster answered" + ("" if remembered else ", and no id is remembered")
+        reason = "no cluster answered, so no cluster id was compared" + (
+            "" if remembered else ", and no id is remembered"
+        )
         return gate_result(GATE, "ok", measured, _LIMIT, reason)
     first = [name for name in seen if name not in remembered]
     taken = [name for name, found in seen.items() if remembered.get(name, found) != found]
-    said = [f"{listed(first)} seen for the first time"] if first else []
-    said += [f"{listed(taken)} accepted as another cluster"] if taken else []
-    reason = "; ".join(said) or "they are the same as before"
+    said = [f"{listed(first)}: cluster id seen for the first time, now remembered"] if first else []
+    said += [f"{listed(taken)}: accepted as another cluster than before"] if taken else []
+    reason = "; ".join(said) or f"{listed(seen)}: same cluster ids as before"
     return as_far_as_known(part, gate_result(GATE, "ok", measured, _LIMIT, reason))
 
 
@@ -64,7 +68,7 @@ def differing(remembered: Mapping[str, str], seen: Mapping[str, str], clusters: 
     """
     known = {**remembered, **seen}
     twins = _twins({name: known[name] for name in clusters if name in known})
-    reasons = [f"{listed(names)} are one cluster, {found}" for found, names in twins]
+    reasons = [f"{listed(names)} are one and the same cluster, with id {found}" for found, names in twins]
     return reasons + [
         f"{name} is another cluster than before: its id is {found}, and was {remembered[name]}"
         for name, found in _others(remembered, seen).items()
@@ -92,7 +96,7 @@ def accepted_clusters(topology: Topology, given: Iterable[str]) -> tuple[str, ..
             raise UsageError(
                 f"{OPTION} {text}",
                 f"expected NAME=ID, with one of the file's clusters: {', '.join(topology.clusters)}",
-                "the gate `same-clusters` tells the id that a cluster has now",
+                "the gate `same-clusters` names the id that a cluster has now",
             )
     return found
 
@@ -113,4 +117,4 @@ def _hint(others: Mapping[str, str]) -> str:
     if not others:
         return correct
     said = " ".join(f"{OPTION} {accepted_text(name, found)}" for name, found in others.items())
-    return f"{correct}; where a cluster was made anew on purpose: {said}"
+    return f"{correct}; where a cluster was created again on purpose: {said}"

@@ -68,12 +68,12 @@ def stands_for_good(
 
 
 def stands_in_words(rows: Sequence[ForGood]) -> str:
-    """`since 2026-01-31 11:00:43 UTC stands what nothing takes back: Start the producers at east (…)`."""
+    """`since 2026-01-31 11:00:43 UTC stands what nothing rolls back: Start the producers at east (…)`."""
     since = utc_text(min(row.since_s for row in rows))
     titles = listed((row.title for row in rows), _LISTED, separator="; ")
     because = listed(dict.fromkeys(row.because for row in rows if row.because), _LISTED, separator="; ")
     stands = "stands" if any(row.surely for row in rows) else "may stand"
-    return f"since {since} {stands} what nothing takes back: {titles}" + (f" ({because})" if because else "")
+    return f"since {since} {stands} what nothing rolls back: {titles}" + (f" ({because})" if because else "")
 
 
 def ways_out(run_id: str, rows: Sequence[ForGood]) -> str:

@@ -25,13 +25,13 @@ def where_now(state: RunState, effects: Holdings) -> str:
     if not primary:
         return f"Held: {told}" if told else ""
     stands = [step.title for step in standing(state) if step.id in state.leave]
-    kept_effects = f"; let stand by a person: {listed(stands)}" if stands else ""
+    kept_effects = f"; left in place on request: {listed(stands)}" if stands else ""
     return f"Recorded as primary: {primary}; held: {told or 'nothing'}{kept_effects}"
 
 
 def only_its_own_tells(plan: Plan) -> str:
     """Of what is not known here, for another version has made the plan: who knows it."""
-    return f"only dcctl {plan.dcctl_version or '0.1.0 or older'} can tell, which began the run"
+    return f"only dcctl {plan.dcctl_version or '0.1.0 or older'}, which began the run, can say"
 
 
 def held_rows(state: RunState, effects: Holdings) -> list[dict[str, Any]] | None:

@@ -49,7 +49,7 @@ class Word(Generic[V]):
 
     def __post_init__(self) -> None:
         if self.option in OPTIONS:
-            raise ValueError(f"{self.option} stands for something else in journals")
+            raise ValueError(f"{self.option} means something else in journals")
 
     @property
     def option(self) -> str:

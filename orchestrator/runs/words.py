@@ -85,7 +85,7 @@ def words_given(state: RunState, typed: Typed, said: str, effects: Words) -> tup
     for name, texts in typed.items():
         alike = [one for _, one in known if one.word.name == name]
         for text in sorted(set(texts)):
-            value, problem = None, f"run {state.run_id} does not wait for that word"
+            value, problem = None, f"run {state.run_id} does not wait for this option"
             try:
                 value = alike[0].word.value_of(text) if alike else None
             except ValueError as error:
@@ -102,7 +102,7 @@ def _what_instead(
     """What is wrong with a word, and the words for which the run waits, or will."""
     may_be = listed(dict.fromkeys(str(one.of(step.id)) for step, one in known), _LISTED)
     if may_be:
-        return problem, f"it waits for {may_be}"
+        return problem, f"the run waits for {may_be}"
     if state.undoing:
-        problem = f"run {state.run_id} is being taken back, which waits for no word"
-    return problem, f"it waits for none: dcctl resume {state.run_id} FILE"
+        problem = f"run {state.run_id} is being rolled back, which waits for no option"
+    return problem, f"leave the option out: dcctl resume {state.run_id} FILE"

@@ -300,7 +300,7 @@ class Drill:
             is_new_estate=True,
         )
         if result.outcome == "undone":
-            raise SimulationError("switchover", f"was taken back: {result.reason}")
+            raise SimulationError("switchover", f"was rolled back: {result.reason}")
         return result
 
     def _followed(self, simulation: Simulation, cluster: str) -> Callable[[RunEvent], None]:

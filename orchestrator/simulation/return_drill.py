@@ -122,7 +122,7 @@ class ReturnDrill(Drill):
             if cluster == self.mirror.source:
                 target = simulation.cluster(self.mirror.target)
                 seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
-            self.tell.stage(f"at {cluster}", f"still behind: {lags_text(behind) or 'nobody'}")
+            self.tell.stage(f"at {cluster}", f"still behind: {lags_text(behind) or 'none'}")
             return not behind and seen_s >= since_s
 
         # What was broken on purpose is for the audit to find, however the applications fare.

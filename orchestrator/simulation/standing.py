@@ -123,7 +123,7 @@ class Standing:
             f"simulation {self._simulation.name}",
             f"servers that the drill had not ended are gone: {listed}",
             "somebody ended them (`dcctl sim down --force`, a kill), or the machine ran out of memory"
-            " (dmesg); rehearse anew",
+            " (dmesg); rehearse again",
         )
         self._tell(f"{self._error.subject}: {self._error.problem}")
         if self._waiting is not None:

@@ -51,7 +51,7 @@ def degraded_partitions(topics: Mapping[str, TopicState]) -> list[str]:
     """Partitions that cannot be written: without a leader, or with too few replicas in sync."""
     return [
         f"{name}-{number}: "
-        + ("no leader" if leader < 0 else f"{isr} in sync of {state.min_insync_replicas}")
+        + ("no leader" if leader < 0 else f"{isr} of {state.min_insync_replicas} replicas in sync")
         for name, state in sorted(topics.items())
         for number, (leader, isr) in enumerate(zip(state.leaders, state.isr, strict=True))
         if leader < 0 or isr < state.min_insync_replicas

@@ -28,7 +28,7 @@ from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
-_NOT_ASKED: Part[Any] = Part("this look", 0.0, None, "nobody has asked for it")
+_NOT_ASKED: Part[Any] = Part("this look", 0.0, None, "it was not asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

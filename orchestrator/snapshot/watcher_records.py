@@ -43,7 +43,7 @@ from orchestrator.snapshot.sample_codec import (
 
 CLOCKS_DIFFER_S = 10.0
 """More than this between a record's time and its place in the topic is no slow write."""
-SET_CLOCKS = "set the clocks of both right (NTP); a watcher at work notices it within a round"
+SET_CLOCKS = "synchronise the clocks of both machines (NTP); a running watcher notices it within seconds"
 """What helps where an age cannot be told, see `age_s`."""
 _TRIM_EVERY_S = 60.0
 _S = TypeVar("_S", bound=Round | GroupPositions | TopicEnds | CheckpointCopy | ApplicationSample)

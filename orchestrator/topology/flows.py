@@ -42,7 +42,7 @@ FIXED_CONNECTOR_PROPERTIES = frozenset(
 """Properties of the connectors on which the offset map rests; a file may not override them."""
 
 REFUSED_CONNECTOR_VALUES = {
-    "errors.tolerance": ("all", "a record that cannot be written would be passed over without a word"),
+    "errors.tolerance": ("all", "a record that cannot be written would be skipped silently"),
     "exactly.once.support": (
         "required",
         "a worker that writes in transactions puts markers between the copies",

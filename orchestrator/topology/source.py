@@ -113,12 +113,12 @@ def parse_yaml(text: str) -> tuple[Source | None, list[Defect]]:
     """One YAML document as `Source`, or what keeps it from being read."""
     try:
         if _may_be_deep(text) and (deep := _too_deep(text)) is not None:
-            return None, [Defect(deep, f"not YAML that can be read: nested more than {_DEEPEST} levels deep")]
+            return None, [_nested(deep)]
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
-        return None, [Defect(place, f"not YAML: {error.problem or error.context}")]
+        return None, [_defect_of(text, place, error)]
     except yaml.YAMLError as error:
         return None, [Defect(Place(1, 1), f"not YAML: {str(error).splitlines()[0]}")]
     if node is None:
@@ -128,8 +128,21 @@ def parse_yaml(text: str) -> tuple[Source | None, list[Defect]]:
     try:
         data = reader.read(node)
     except _BrokenError as error:
-        return None, [*reader.defects, error.defect]
+        deep = _too_deep(text)
+        return None, [*reader.defects, error.defect if deep is None else _nested(deep)]
     return Source(data, node), reader.defects
+
+
+def _nested(place: Place) -> Defect:
+    return Defect(place, f"not YAML that can be read: nested more than {_DEEPEST} levels deep")
+
+
+def _defect_of(text: str, place: Place, error: yaml.MarkedYAMLError) -> Defect:
+    """What a parser's error means; a tab is named, which libyaml calls a character like any other."""
+    line = text.splitlines()[place.line - 1 : place.line]
+    if line and line[0][place.column - 1 : place.column] == "\t":
+        return Defect(place, "not YAML: a tab, where YAML wants spaces", "indent by spaces")
+    return Defect(place, f"not YAML: {error.problem or error.context}")
 
 
 def _may_be_deep(text: str) -> bool:
@@ -217,7 +230,7 @@ class _Reader:
             name = key.value
             if name in first:
                 line = _place(first[name]).line
-                message = f"`{name}` stands twice; first in line {line}"
+                message = f"`{name}` is given twice; first in line {line}"
                 self.defects.append(Defect(_place(key), message, "keep one of them"))
             first.setdefault(name, key)
             data[name] = self.read(value)

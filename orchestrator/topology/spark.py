@@ -96,7 +96,7 @@ def queries_of(topology: Topology) -> Iterator[tuple[int, SparkQuery]]:
     "spark-moves",
     "error",
     "A Spark query at a mirrored cluster names its checkpoint and its sink; a group has neither",
-    "Without them the query cannot be relocated, and would begin anew.",
+    "Without them the query cannot be relocated, and would start without its state.",
 )
 def spark_moves(topology: Topology) -> Iterator[Finding]:
     """Spark queries where a site loss must move them. Other kinds have no such keys."""
@@ -138,14 +138,15 @@ def spark_checkpoints(topology: Topology) -> Iterator[Finding]:
     "spark-standby",
     "warning",
     "A Spark query at a mirrored cluster says where it opens its checkpoint after a move",
-    "Without standby_checkpoint nobody keeps a copy at the target, and its state is lost with the site.",
+    "Without standby_checkpoint no copy is kept at the target, and the "
+    "state of the query is lost with the site.",
 )
 def spark_standby(topology: Topology) -> Iterator[Finding]:
     """Queries with a checkpoint and no place for its copy."""
     mirrored_from = {mirror.source for mirror in topology.replication}
     for index, query in queries_of(topology):
         if query.cluster in mirrored_from and query.checkpoint and query.standby_checkpoint is None:
-            message = f"the state of Spark query `{query.name}` is kept nowhere but at `{query.cluster}`"
+            message = f"the state of Spark query `{query.name}` is kept at `{query.cluster}` only"
             yield Finding(("consumers", index), message, "add standby_checkpoint: a path at the target")
 
 

@@ -8,7 +8,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -34,6 +34,15 @@ _EXPECTED = {
     "finite_number": "a finite number",
 }
 
+_NAMES_IN_KAFKA = {
+    "replication_factor": "replicas",
+    "num_partitions": "partitions",
+    "group_id": "name",
+    "client_id": "name",
+    "bootstrap_servers": "bootstrap",
+}
+"""Kafka's names of what the file calls otherwise, with `_` for `.`."""
+
 _BOUNDS = {
     "greater_than_equal": ("ge", "{} or more"),
     "greater_than": ("gt", "more than {:g}"),
@@ -41,8 +50,9 @@ _BOUNDS = {
     "string_too_long": ("max_length", "no more than {} characters"),
 }
 
+_VERSION = "a version of three numbers, like 4.3.1"
 _PATTERNS = {
-    r"^\d+\.\d+\.\d+$": "a version of three numbers, like 4.3.1",
+    r"^\d+\.\d+\.\d+$": _VERSION,
     r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "a name of letters, digits, `.`, `_` and `-`",
     r"^[A-Za-z0-9._-]+$": "a topic's name: letters, digits, `.`, `_` and `-`",
     r"^User:.+$": "a principal, like User:checkout",
@@ -63,9 +73,10 @@ def structural_problem(details: ErrorDetails, source: Source, shape: Shape) -> P
         message = f"{name_of(path[:-1])} has {_entries(path[-1])}; more are expected"
         return Problem(source.value_place(path), message)
     if kind in MISSING:
-        return Problem(source.value_place(path), f"{name_of(path[:-1])} lacks `{path[-1]}`", "add it")
+        message = f"{name_of(path[:-1])} lacks `{path[-1]}`"
+        return Problem(source.value_place(path), message, _add(shape.choices_at(path)))
     value, name = details["input"], name_of(path)
-    expected, hint = _expected(details, value)
+    expected, hint = _expected(details, value, path)
     if is_key := "[key]" in details["loc"]:
         name = f"the key of {name}"
     place = source.key_place(path) if is_key else source.value_place(path)
@@ -87,7 +98,7 @@ def _unknown_key(path: Path, source: Source, shape: Shape) -> Problem:
         return Problem(source.value_place(path), message, hint, other.keys_rule)
     message = f"unknown key `{key}` in {name_of(path[:-1])}"
     free = [name for name in shape.fields_at(path[:-1]) if name not in present]
-    return Problem(source.key_place(path), message, _nearest_field(key, free))
+    return Problem(source.key_place(path), message, _nearest_field(key, free, present))
 
 
 def _entries(count: int) -> str:
@@ -98,7 +109,7 @@ def _kind(value: Any) -> str:
     return "a mapping" if isinstance(value, dict) else "a list"
 
 
-def _expected(details: ErrorDetails, value: Any) -> tuple[str, str]:
+def _expected(details: ErrorDetails, value: Any, path: Path) -> tuple[str, str]:
     kind = details["type"]
     if kind == "literal_error":
         choices = str(details["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
@@ -110,7 +121,7 @@ def _expected(details: ErrorDetails, value: Any) -> tuple[str, str]:
         return _PATTERNS.get(pattern, f"text like {pattern}"), ""
     hint = ""
     if kind == "string_type" and isinstance(value, int | float | bool):
-        hint = "write it in quotes to make it text"
+        hint = "write all three numbers" if path[-1:] == ("kafka",) else "write it in quotes to make it text"
     if kind in ("int_type", "float_type") and isinstance(value, str) and value.lstrip("-").isdecimal():
         hint = "write it without quotes"
     if kind == "tuple_type" and isinstance(value, str):
@@ -118,12 +129,24 @@ def _expected(details: ErrorDetails, value: Any) -> tuple[str, str]:
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         return words.format(details["ctx"][key]), ""
+    if path[-1:] == ("kafka",) and kind == "string_type":
+        return _VERSION, hint
     plain = details["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return _EXPECTED.get(kind, plain), hint
 
 
-def _nearest_field(word: str, valid: list[str]) -> str:
-    """The key that was probably meant; else all that could stand there."""
+def _add(choices: tuple[str, ...]) -> str:
+    """How to mend a missing key: with its values, where it has a few."""
+    return f"add it: one of {', '.join(choices)}" if choices else "add it"
+
+
+def _nearest_field(word: str, valid: list[str], present: Collection[str]) -> str:
+    """The key that was probably meant, also by its name in Kafka; else all that could stand there."""
+    own = _NAMES_IN_KAFKA.get(word.replace(".", "_"), "")
+    if own in valid:
+        return f"it is called `{own}` here"
+    if own in present:
+        return f"remove it: `{own}` is the same, and is there already"
     close = difflib.get_close_matches(word, valid, n=1)
     if close:
         return f"did you mean `{close[0]}`?"
@@ -143,6 +166,13 @@ class Shape:
         """Names of the fields that the model allows at `path`."""
         here = self.type_at(path)
         return list(field_types(here)) if is_mapping_of_fields(here) else []
+
+    def choices_at(self, path: Path) -> tuple[str, ...]:
+        """The values among which a key has to have one; empty where there are no few."""
+        if path[:1] == ("consumers",) and path[2:] == ("kind",):
+            return tuple(self.entries.names)
+        here = self.type_at(path)
+        return tuple(map(str, typing.get_args(here))) if typing.get_origin(here) is typing.Literal else ()
 
     def consumer_at(self, path: Path) -> type[Consumer] | None:
         """The class of the consumer at `path`; None where something else stands there."""

@@ -60,7 +60,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         "stopped_seconds": times.stopped_s,
         "outcome": outcome,
         "let_stand": list(last.data.get("let_stand", ())) if is_over else [],
-        "outcome_reason": last.message if is_over else "the journal has no end: it stopped, or is at work",
+        "outcome_reason": last.message
+        if is_over
+        else "the journal has no end: the run was stopped, or is still running",
         **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),

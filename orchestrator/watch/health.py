@@ -28,10 +28,12 @@ def silent_gaps(
             continue
         end = sampled.end
         if position < end.start_offset:
-            found[tp] = f"{end.start_offset - position} records were purged before they were copied"
+            found[tp] = (
+                f"{end.start_offset - position} records were deleted by retention before they were copied"
+            )
         elif sampled.sampled_at_s > health.at_s and position > end.end_offset:
-            why = "it was made anew, and " if tp.topic in recreated else ""
-            found[tp] = f"{why}the source's log ends at {end.end_offset}, the mirror stands at {position}"
+            why = "the topic was deleted and created again, and " if tp.topic in recreated else ""
+            found[tp] = f"{why}the source's log ends at {end.end_offset}, but the mirror is at {position}"
     return found
 
 

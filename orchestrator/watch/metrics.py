@@ -75,7 +75,7 @@ class WatchCollector(Collector):
             found = list(part.measured(words, judged_at_s))
             wrong = [row for row in found if len(row[1]) != len(part.gauges[row[0]].labels)]
         except Exception as error:  # noqa: BLE001 - a package's bug takes no other metric along
-            _log.warning("the metrics of a kind are not told", kind=kind, problem=repr(error))
+            _log.warning("the metrics of a kind are unknown", kind=kind, problem=repr(error))
             return []
         if wrong:
             _log.warning("metrics of a kind have other labels than it declares", kind=kind, metrics=wrong)
@@ -94,7 +94,7 @@ _GAUGES: dict[str, tuple[str, Sequence[str]]] = {
     "watch_round_age_seconds": ("Age of the newest sampling round, good or not", []),
     "watch_good_round_age_seconds": ("Age of the newest round in which the source answered", []),
     "same_clusters": (
-        "Whether both sides are the clusters that they were; nothing is recorded of another one",
+        "Whether both clusters are those that they were; no sample of another one is recorded",
         [],
     ),
     "source_up": ("Whether the source answered in the newest round", []),
@@ -105,9 +105,9 @@ _GAUGES: dict[str, tuple[str, Sequence[str]]] = {
         "End offset of the source less the mirror's offset in Connect less 1",
         ["topic", "partition"],
     ),
-    "mirror_gap_partitions": ("Partitions in which records were passed over", []),
+    "mirror_gap_partitions": ("Partitions in which the mirror skipped records", []),
     "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
-    "mirror_look_age_seconds": ("Age of what is told of the mirror: connectors, lag, heartbeats", []),
+    "mirror_look_age_seconds": ("Age of what is known of the mirror: connectors, lag, heartbeats", []),
     "connector_running": ("Whether a connector and all its tasks run", ["connector"]),
     "application_positions_age_seconds": (
         "Age of what the watcher keeps of an application beside committed offsets",

@@ -229,15 +229,15 @@ def _unseen(left: str, unread: Sequence[str], stale: Mapping[str, float | None])
     """Of which topics it is not known whether they are still written at the side that was left, and why."""
 
     def unknown(topics: Sequence[str], why: str) -> str:
-        return f"whether anybody still writes {listed(topics)} at {left} is not known: {why}"
+        return f"whether anybody still writes {listed(topics)} at {left} is unknown: {why}"
 
     if unread:
-        yield unknown(unread, "the watcher has not read their ends twice since applications left it")
+        yield unknown(unread, "the watcher has not read their end offsets twice since applications left")
     if not stale:
         return
     oldest = max(stale.values(), key=lambda age: float("inf") if age is None else age)
-    when = "at an unknown time, for clocks differ" if oldest is None else f"{oldest:,.0f} s ago"
-    yield unknown(sorted(stale), f"the watcher has read their ends {when}, and not since")
+    when = "at an unknown time, because clocks differ" if oldest is None else f"{oldest:,.0f} s ago"
+    yield unknown(sorted(stale), f"the watcher has last read their end offsets {when}")
 
 
 def _ends_left(estate: Estate) -> dict[str, int]:
@@ -335,11 +335,12 @@ def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_
 def _passed_over(plan: Plan) -> dict[str, str]:
     """Topics whose beginning was perhaps never copied, or is gone with a copy that was deleted."""
     found = {
-        topic: f"{records:,} records that the mirror has passed are not at the target; {COPY_AGAIN}"
+        topic: f"{records:,} records were skipped by the mirror and are not at the target; {COPY_AGAIN}"
         for topic, records in plan.facts.get("not_copied", {}).items()
     }
     return found | {
-        topic: f"was made anew at the source; its first {anew['passed_over']:,} records may not be copied"
+        topic: "was deleted and created again at the source; its first "
+        f"{anew['passed_over']:,} records may not be copied"
         for topic, anew in plan.facts.get("made_anew", {}).items()
         if anew["passed_over"]
     }

@@ -47,4 +47,4 @@ def refuse_taken(kind: str, what: str, names: Iterable[str], taken: Iterable[str
     """Raise `DcctlError` for names in the part of a kind that somebody else's part has."""
     if both := set(names).intersection(taken):
         problem = f"its part of status has the {what} {', '.join(sorted(both))}, which is taken"
-        raise DcctlError(f"kind {kind}", problem, "the package that brings it has to take another name")
+        raise DcctlError(f"kind {kind}", problem, "the package that brings the kind has to use another name")

@@ -218,7 +218,9 @@ class Watcher:
         for name, found in anew.items():
             if self._said_topics.get(name) != found.topic_id:
                 self._said_topics[name] = found.topic_id
-                self._log.warning("topic was made anew at the source", topic=name, topic_id=found.topic_id)
+                self._log.warning(
+                    "topic was deleted and created again at the source", topic=name, topic_id=found.topic_id
+                )
 
     def _say_problem(self, error: DcctlError) -> None:
         if error.problem != self._said_problem:

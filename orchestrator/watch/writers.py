@@ -115,7 +115,7 @@ class WritersKeeper:
             if problem != self._said:
                 self._said = problem
                 if problem:
-                    self._log.warning("who writes the topics is not seen", problem=problem)
+                    self._log.warning("producers of the topics cannot be seen", problem=problem)
                 else:
-                    self._log.info("who writes the topics is seen")
+                    self._log.info("producers of the topics can be seen again")
             self._stopped.wait(_AGAIN_AFTER_S if problem else _LOOK_EVERY_S)

@@ -87,7 +87,7 @@ def test_a_hung_mount_costs_the_time_of_the_step_and_the_copy_stands(
     begun_s = time.monotonic()
     found = performed(session_with(query, tmp_path), replace(step, timeout_s=1.5), stopped)
     assert time.monotonic() - begun_s < 1.5 + _BUSY_S
-    assert "it goes on from the watcher's copy" in found.message
+    assert "goes on from the watcher's copy" in found.message
     assert f"nothing was heard of {query.folder}" in found.message
     assert consistent_batch(copy) == 2
     assert not [child for child in psutil.Process().children() if "checkpoint_pass" in str(child.cmdline())]

@@ -64,7 +64,7 @@ def test_the_only_producer_of_a_topic_needs_no_mark() -> None:
     assert (checkout.at_s, checkout.clock, checkout.place) == (5.1, "producer", "orders-0 at 7")
     assert checkout.by == "only producer of orders"
     assert settlement.outcome == "not-seen"
-    assert settlement.reason == "nothing was written to payments"
+    assert settlement.reason == "no record was written to payments"
     assert found.topics == {"payments"}
 
 
@@ -96,7 +96,7 @@ def test_producers_that_nothing_tells_apart_stay_unknown() -> None:
     assert not found.topics, "more records would tell no more"
     checkout, cashier = found.rows({"orders": 2})
     assert (checkout.outcome, cashier.outcome) == ("unknown", "unknown")
-    assert "shares orders with cashier (2 producer ids have written there since)" in checkout.reason
+    assert "shares orders with cashier (2 producer ids have written there since the move)" in checkout.reason
     assert "identified_by" in checkout.hint
     assert not_seen((checkout, cashier)) == ["checkout", "cashier"]
 
@@ -123,7 +123,7 @@ def test_a_mark_that_nobody_has_counts_for_nobody() -> None:
     found.take([record("orders", by="somebody")] * 3)
     (row,) = found.rows({})
     assert row.outcome == "not-seen"
-    assert "3 there carry nobody's mark" in row.reason
+    assert "3 records there carry no producer's mark" in row.reason
 
 
 def test_without_the_right_to_read_growth_tells_of_a_sole_producer() -> None:
@@ -147,14 +147,14 @@ def test_a_person_may_attest_what_cannot_be_told() -> None:
     assert found.indistinct == ("checkout",)
     found.take([record("orders")])
     assert outcomes(found) == {"checkout": "unknown", "cashier": "attested"}
-    assert "attested by a person: cashier" in told(found.rows({}), 60)
+    assert "attested to write by a person: cashier" in told(found.rows({}), 60)
 
 
 def test_a_producer_of_nothing_that_is_mirrored_is_unknown() -> None:
     """It was started, and nobody looks there."""
     found = watch(producer("metrics", "elsewhere"))
     (row,) = found.rows({})
-    assert (row.outcome, row.reason) == ("unknown", "writes none of the topics that are mirrored")
+    assert (row.outcome, row.reason) == ("unknown", "writes to none of the mirrored topics")
 
 
 def test_all_are_told_in_one_line() -> None:
@@ -164,7 +164,10 @@ def test_all_are_told_in_one_line() -> None:
         Confirmation(producer="b", outcome="not-seen"),
         Confirmation(producer="c", outcome="unknown", reason="shares t"),
     ]
-    assert told(rows, 60) == "first records: a 01:02:03.500; not seen within 60 s: b; unknown: c shares t"
+    assert (
+        told(rows, 60)
+        == "first records: a 01:02:03.500; producers without a record within 60 s: b; unknown whether c writes: it shares t"
+    )
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -222,11 +225,14 @@ def test_where_all_move_themselves_none_is_started() -> None:
 
 def test_the_plan_says_beforehand_whose_records_cannot_be_told_apart() -> None:
     """Whoever reads it knows that the run will end as unknown."""
-    assert the_plan(topology()).step("producers-write").title == "See the first record of each producer"
+    assert (
+        the_plan(topology()).step("producers-write").title
+        == "Verify that every producer writes: wait for its first record"
+    )
     title = (
         the_plan(written_by(producer("a", "orders"), producer("b", "orders"))).step("producers-write").title
     )
-    assert title.endswith("but of a, b: nothing tells theirs from others'")
+    assert title.endswith("(except a, b, whose records look like those of others)")
 
 
 @pytest.mark.parametrize("cluster", ["west", "east"])

@@ -39,9 +39,9 @@ class _East:
 @pytest.mark.parametrize(
     ("code", "library_hint", "hint"),
     [
-        ("TOPIC_AUTHORIZATION_FAILED", "lacks an ACL", "the operator needs READ on these topics"),
+        ("TOPIC_AUTHORIZATION_FAILED", "lacks an ACL", "give dcctl's principal READ on these topics"),
         ("_TRANSPORT", "is the cluster up?", "is the cluster up?"),
-        ("", "", "look again: dcctl resume RUN FILE"),
+        ("", "", "verify again: dcctl resume RUN FILE"),
     ],
 )
 def test_only_a_right_that_is_missing_is_asked_for(

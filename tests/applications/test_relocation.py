@@ -173,7 +173,7 @@ def test_a_state_that_nobody_can_judge_is_taken_on_a_person_s_word_alone(copy: P
     seen = seen_checkpoint(copy)
     assert seen.unjudged == ("state/0/0/8.zip",)
     assert seen.positions == {TopicPartition("orders", 0): 100}
-    with pytest.raises(DcctlError, match=r"as RocksDB's \(state/0/0/8\.zip\), which nobody here can judge"):
+    with pytest.raises(DcctlError, match=r"as RocksDB's \(state/0/0/8\.zip\), which dcctl cannot check"):
         relocated(copy, tmp_path / "revenue")
     assert not relocation_record(tmp_path / "revenue").exists()
     assert relocated(copy, tmp_path / "revenue", is_at_rest=True).from_batch == 7

@@ -135,7 +135,7 @@ def test_on_a_terminal_steps_are_told_by_the_part_that_they_belong_to() -> None:
     for row in rows:
         assert re.match(r"  \d\d:\d\d:\d\d  ✓ .*: \d+ steps? \(\d+\.0 s\)$", row), rows
     text = "".join(seen_on_a_terminal(PLAN, failing="stop-mirror"))
-    assert "✗ Stop the mirror (1.0 s)  [409] busy" in text
+    assert "✗ Stop the mirror west → east (1.0 s)  [409] busy" in text
     assert re.search(rf"· {sections[0]}: \d+ of \d+ steps", text)
     assert len(seen_on_a_terminal(PLAN, full=True)) >= len(PLAN.steps)
 

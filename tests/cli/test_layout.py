@@ -59,7 +59,7 @@ def test_from_nothing_to_nothing_to_do(file: Path, told: Told) -> None:
     assert "Create 7 topics (" in told("plan", file, "--full")[1]
     status, out, err = told("apply", file)
     assert status == 0
-    assert "✓ Look at everything again, and remember what was applied" in err
+    assert "✓ Verify that everything is as the file says, and record what was applied" in err
     assert "both: everything that could be done is done" in out
     status, out, _ = told("apply", file)
     assert (status, "nothing-to-do: everything is as the file says, by run" in out) == (0, True)
@@ -68,13 +68,13 @@ def test_from_nothing_to_nothing_to_do(file: Path, told: Told) -> None:
 
 
 def test_drift_and_change_stand_apart(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
-    """Each line with its reason, and what cannot be taken back with a mark of its own."""
+    """Each line with its reason, and what cannot be rolled back with a mark of its own."""
     told("apply", file)
     world.set_by_hand("west", "orders", min_insync_replicas="1", max_message_bytes="5")
     more = replace(world.topology, topics=tuple(replace(t, partitions=9) for t in world.topology.topics))
     status, out, _ = told("drift", write(more, tmp_path / "more.yaml"))
     assert status == 3
-    drift, change = out.split("Change: what the file says anew")
+    drift, change = out.split("Change: what is new in the file")
     assert drift.startswith("Drift since the file was applied (run ")
     assert "~ west  topic orders config min.insync.replicas: 1 → 2  somebody changed it" in drift
     assert "· west  topic orders config max.message.bytes: 5" in drift
@@ -137,8 +137,8 @@ def test_a_stale_plan_ends_with_4(world: Rehearsal, file: Path, told: Told, tmp_
     world.set_by_hand("west", "orders", min_insync_replicas="3")
     status, _, err = told("apply", plan)
     assert status == 4
-    assert "since it was made these have changed: west/topic orders. Nothing was changed" in err
-    assert "make the plan anew" in err
+    assert "since the plan was made these have changed: west/topic orders. Nothing was changed" in err
+    assert "make the plan again" in err
 
 
 def test_what_is_impossible_ends_with_4(world: Rehearsal, file: Path, told: Told, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_what_is_impossible_ends_with_4(world: Rehearsal, file: Path, told: Told
     assert "possible refused: topic orders at west" in out
     status, _, err = told("apply", path)
     assert status == 4
-    assert "Kafka takes no partition away: write partitions: 6 in the file" in err
+    assert "Kafka cannot remove a partition: write partitions: 6 in the file" in err
 
 
 def test_what_cannot_be_seen_is_unknown(world: Rehearsal, file: Path, told: Told) -> None:
@@ -212,7 +212,7 @@ def test_without_the_ensemble_drift_has_no_good_news(
     assert status == 7
     assert "everything is as the file says" not in out + err
     assert (
-        "topics that were deleted and made anew, what the file has no more, and moves were not compared"
+        "topics that were deleted and created again, what the file does not have any more, and moves were not compared"
         in (" ".join(out.split()))
     )
     assert "no answer within 5 s" in err
@@ -281,7 +281,7 @@ def test_two_names_of_one_cluster_are_refused(world: Rehearsal, file: Path, told
     east = world.clusters["east"]
     east.picture = replace(east.picture, cluster_id="id-west")
     status, _, err = told("apply", file)
-    assert (status, "west, east are one cluster, id-west" in err) == (4, True)
+    assert (status, "west, east are one and the same cluster, with id id-west" in err) == (4, True)
     accepted = ("--accept-cluster", "west=id-west", "--accept-cluster", "east=id-west")
     assert told("apply", file, *accepted)[0] == 4
     assert (east.picture.topics, world.clusters["west"].picture.topics) == ({}, {})

@@ -86,7 +86,7 @@ def test_what_a_run_that_was_taken_back_holds_all_the_same_is_told(
     undone = replace(RESULT, outcome="undone", reason="ada: not today", held=[HELD])
     end_with(undone, as_json=False, is_abort=True)
     said = " ".join(capsys.readouterr().out.split())
-    assert "run r1 is taken back (9.0 s); what it holds stays so: applications denied at west" in said
+    assert "run r1 is rolled back (9.0 s); what it holds stays so: applications denied at west" in said
     with pytest.raises(DcctlError) as raised:
         end_with(undone, as_json=False)
     assert raised.value.hint.startswith("what it holds stays so: applications denied at west (evidence")

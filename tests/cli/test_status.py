@@ -75,7 +75,7 @@ REFUSAL = {
     "outcome": "refused",
     "measured": "40 s ago",
     "limit": "5 s",
-    "reason": "the watcher is silent",
+    "reason": "the watcher has been silent",
     "hint": "start it again",
 }
 
@@ -150,7 +150,7 @@ def test_everything_fits_into_80_columns() -> None:
         "revenue: the copy is 1 batch behind",
     ):
         assert words in text
-    assert "✗ watcher-alive: the watcher is silent" in text
+    assert "✗ watcher-alive: the watcher has been silent" in text
     assert "start it again" in text
     assert (
         text.index("watcher-alive: ")
@@ -275,10 +275,10 @@ def test_an_open_fence_is_told_before_the_mirrors() -> None:
 def test_a_broker_that_is_open_beside_the_primary_is_named() -> None:
     """It was at work when the other side took over, and nobody has stopped it."""
     opened = {"server": "kafka1", "state": "open", "reason": "", "age_s": 9.0, "is_at_work": False}
-    wrong = {**opened, "server": "kafka2", "beside": "east has taken over from it (run r1)"}
+    wrong = {**opened, "server": "kafka2", "beside": "east has taken over (run r1)"}
     starting = {**opened, "server": "kafka3", "state": "opening"}
     text = shown(mirror(guards=[{**opened, "beside": ""}, wrong, starting]), width=200)
-    assert "open to applications, and should be closed: kafka2: east has taken over from it (run r1)" in text
+    assert "open to applications, and should be closed: kafka2: east has taken over (run r1)" in text
     assert "starts, open to applications: kafka3" in text
     assert "kafka1" not in text
     told = headline({**moved(), "source_answers": True, "guards": [opened, wrong]})

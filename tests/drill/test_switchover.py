@@ -94,7 +94,7 @@ def test_a_mirror_that_stands_still_is_noticed_in_time_and_all_is_taken_back(sta
                     freeze()
         assert move.returncode == 1, said
         assert time.monotonic() - begun_s < 90
-        assert any("was taken back: drain did not end well" in line for line in said), said
+        assert any("was rolled back: drain failed" in line for line in said), said
         before = _acked(state)
         time.sleep(3)
         assert _acked(state) > before, "no producer writes at the source again"

@@ -152,7 +152,7 @@ def test_a_failover_while_the_lost_site_is_starting_open(
         plan = json.loads(estate.must(*FAILOVER[:-1], "--dry-run", "--json"))["plan"]
         assert plan["predicted"]["seconds"] > WAITED_FOR_S
         gates = {gate["id"]: gate for gate in plan["gates"]}
-        assert "guards have let brokers start open" in gates["source-unreachable"]["reason"]
+        assert "boot guards have let brokers start" in gates["source-unreachable"]["reason"]
 
         estate.must(*FAILOVER)
         _await_words(simulation, "closed")

@@ -98,7 +98,7 @@ def test_a_failover_that_is_killed_and_taken_back_leaves_what_a_person_lets_stan
         assert refused.returncode == 4, refused
         stands = "start-producers, start-consumers"
         said = " ".join(refused.stderr.split())
-        assert "cannot be taken back any more: since" in said
+        assert "cannot be rolled back any more: since" in said
         assert "--leave start-producers --leave start-consumers" in said
 
         stop_producers(simulation, "east")
@@ -106,7 +106,7 @@ def test_a_failover_that_is_killed_and_taken_back_leaves_what_a_person_lets_stan
         leave = [word for step in stands.split(", ") for word in ("--leave", step)]
         back = estate.command("abort", run, "--yes", *leave, "--reason", "stopped by hand")
         assert back.returncode == 6, back
-        assert f"let stand: {stands}" in " ".join(back.stderr.split())
+        assert f"left in place on request: {stands}" in " ".join(back.stderr.split())
         status = json.loads(estate.must("status", "--json"))["mirrors"][0]
         assert {row["primary"] for row in status["primary"]} == {"west"}
         assert set(status["mirror"]["states"].values()) <= {"RUNNING", "FAILED"}, "they were let go on"
@@ -118,7 +118,9 @@ def test_a_failover_that_is_killed_and_taken_back_leaves_what_a_person_lets_stan
         assert {guard["state"] for guard in status["guards"]} == {"closed"}
         again = estate.command(*FAILOVER)
         assert again.returncode == 4, again
-        assert f"{stands} was let stand" in " ".join(again.stderr.split())
+        assert f"was rolled back except for {stands}, left in place on request" in " ".join(
+            again.stderr.split()
+        )
         estate.must(*FAILOVER, "--acknowledge", "test: they are stopped")
         before = workload_progress(simulation.ledgers)
         time.sleep(_WORK_S)

@@ -58,7 +58,7 @@ def assert_taken_back(estate: Estate, done: subprocess.CompletedProcess[str], wh
     """Told with its cause, undone to its end, and nothing of it left where the checkpoint was to go."""
     assert done.returncode == _TAKEN_BACK, (done.stdout, done.stderr)
     said = " ".join(done.stderr.split())
-    assert "was taken back: relocate-revenue did not end well" in said
+    assert "was rolled back: relocate-revenue failed" in said
     assert why in said
     assert not relocation_record(standby(estate)).exists()
     assert not standby(estate).exists()

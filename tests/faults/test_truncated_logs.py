@@ -75,7 +75,7 @@ def refused_for(answer: Answer, missing: int) -> None:
     assert answer.status == 4, answer
     gate = answer.gates["returned-log"]
     print(gate)  # noqa: T201 - the figure, for who runs it
-    assert f"orders-0: {missing:,} were never copied and are gone" in gate["reason"], gate
+    assert f"orders-0: {missing:,} records were never copied and are lost" in gate["reason"], gate
     assert f"--accept-loss {missing}" in gate["hint"], gate
 
 

@@ -43,22 +43,22 @@ class Case:
         return {**self.refused.get(verb, {}), **self.unknown.get(verb, {})}
 
 
-NO_ENSEMBLE = ("no answer within", "start the ensemble again")
-LOCKED = ("held by eve", "wait for that run to end")
+NO_ENSEMBLE = ("no answer within", "start the ZooKeeper ensemble again")
+LOCKED = ("held by eve", "wait until that run has ended")
 HELD = ("disks are being swapped", "dcctl release all ")
 NO_WORKER = ("no worker answers", "is the worker up")
 NO_INVENTORY = ("no such file", "correct `inventory`")
 NO_HOST = ("no host is in", "give each host its `dc`")
 NOT_READ = ("", "the principal lacks an ACL")
-IN_SYNC = "payments-0: 1 in sync of 2"
-OWN = ("User:operator is dcctl's own", "give them principals of their own")
+IN_SYNC = "payments-0: 1 of 2 replicas in sync"
+OWN = ("User:operator is dcctl's own", "principals of their own")
 ANOTHER_CLUSTER = (
     "is another cluster than before: its id is ",
-    "where a cluster was made anew on purpose: --accept-cluster ",
+    "where a cluster was created again on purpose: --accept-cluster ",
 )
-WATCHER_SILENT = ("the watcher is silent", "dcctl watch FILE")
-STOPPED = ("an earlier run stopped on the way", "dcctl resume ")
-ANSWERS = ("the source answers: it is not lost", "dcctl switchover")
+WATCHER_SILENT = ("the watcher has been silent", "dcctl watch FILE")
+STOPPED = ("stopped on the way", "dcctl resume ")
+ANSWERS = ("west answers: it is not lost", "dcctl switchover")
 
 
 def silent(cluster: str) -> Said:

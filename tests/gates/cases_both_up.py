@@ -74,7 +74,7 @@ BOTH_UP = (
         name="nothing was moved",
         state="both up",
         breaks=b.nothing,
-        refused={"failback": {"moved-away": ("there is no way back", "dcctl switchover")}},
+        refused={"failback": {"moved-away": ("nothing can be moved back", "dcctl switchover")}},
         # Nobody has left the logs, so nobody has recorded how they stood.
         unknown={"failback": {"returned-log": ("is not recorded: orders-0", "--accept-unrecorded")}},
     ),
@@ -82,14 +82,16 @@ BOTH_UP = (
         name="a landing topic is deleted",
         state="both up",
         breaks=b.landing_topic_deleted("orders"),
-        refused={"switchover": {"target-topics": ("orders does not exist", "create them at east")}},
+        refused={"switchover": {"target-topics": ("orders does not exist", "create these topics at east")}},
     ),
     Case(
         name="a connector is deleted",
         state="both up",
         breaks=b.connector_deleted("checkpoint"),
         refused={
-            "switchover": {"mirror-controlled": ("no such connector: west-to-east-checkpoint", "dcctl apply")}
+            "switchover": {
+                "mirror-controlled": ("Connect has no connector west-to-east-checkpoint", "dcctl apply")
+            }
         },
     ),
     Case(
@@ -118,7 +120,7 @@ BOTH_UP = (
             "switchover": dict.fromkeys(
                 ("mirror-controlled", "mirror-trusted", "mirror-running", "mirror-lag"), NO_WORKER
             ),
-            "apply": {"clusters-known": ("east: connectors: Connect at east", "let it be seen first")},
+            "apply": {"clusters-known": ("east: connectors: Connect at east", "make it readable first")},
         },
     ),
     Case(
@@ -186,13 +188,13 @@ BOTH_UP = (
             "west", instead={"failover": ("--to", "east", "--attest-down", "west", *_ANY_LOSS)}
         ),
         unknown={
-            "failover": {"source-unreachable": ("does not answer as Kafka", "stop its brokers")},
+            "failover": {"source-unreachable": ("does not answer as Kafka", "stop the brokers of west")},
             "switchover": dict.fromkeys(
                 ("source-healthy", "mirror-lag", "positions-known", "fenceable"), silent("west")
             ),
             "fence": dict.fromkeys(("reachable", "fenceable"), ("cluster west: ", "")),
             "unfence": {"reachable": silent("west")},
-            "apply": {"clusters-known": ("west: ", "let it be seen first")},
+            "apply": {"clusters-known": ("west: ", "make it readable first")},
         },
         is_readable=False,
     ),
@@ -218,13 +220,13 @@ BOTH_UP = (
         name="the file wants a broker more",
         state="both up",
         breaks=b.file_says(files.one_broker_more),
-        refused={"apply": {"brokers-alive": ("west has 1 of 2 brokers", "start them")}},
+        refused={"apply": {"brokers-alive": ("west has 1 of 2 brokers", "start these brokers")}},
     ),
     Case(
         name="the file wants fewer partitions",
         state="both up",
         breaks=b.file_says(files.fewer_partitions),
-        refused={"apply": {"possible": ("partitions 2, the file says 1", "Kafka takes no partition away")}},
+        refused={"apply": {"possible": ("partitions 2, the file says 1", "Kafka cannot remove a partition")}},
     ),
     Case(
         name="a switchover was killed",

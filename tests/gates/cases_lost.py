@@ -39,7 +39,9 @@ LOST = (
         state="lost",
         breaks=b.asked(options=("--without-coordination", "--reason", "fire")),
         refused={
-            "failover": {"coordination": ("nothing has to be given up", "without --without-coordination")}
+            "failover": {
+                "coordination": ("there is no need to do without it", "leave out --without-coordination")
+            }
         },
     ),
     Case(name="a hold stands", state="lost", breaks=b.held, refused={"failover": {"not-held": HELD}}),
@@ -59,14 +61,16 @@ LOST = (
         name="a landing topic is deleted",
         state="lost",
         breaks=b.landing_topic_deleted("orders"),
-        refused={"failover": {"target-topics": ("orders does not exist", "create them at east")}},
+        refused={"failover": {"target-topics": ("orders does not exist", "create these topics at east")}},
     ),
     Case(
         name="a connector is deleted",
         state="lost",
         breaks=b.connector_deleted("heartbeat"),
         refused={
-            "failover": {"mirror-controlled": ("no such connector: west-to-east-heartbeat", "made again")}
+            "failover": {
+                "mirror-controlled": ("Connect has no connector west-to-east-heartbeat", "made again")
+            }
         },
     ),
     Case(

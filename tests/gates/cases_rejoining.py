@@ -20,7 +20,7 @@ from tests.gates.case import (
     silent,
 )
 
-_NOT_AGAIN_YET = ("moved again so soon", "--acknowledge")
+_NOT_AGAIN_YET = ("would move to and fro", "--acknowledge")
 
 RETURNED = (
     Case(
@@ -47,7 +47,7 @@ RETURNED = (
         state="returned",
         breaks=b.nothing,
         refused={
-            "unfence": {"primary-here": ("write at a second primary: ", "dcctl failback FILE makes west")}
+            "unfence": {"primary-here": ("write at a second primary", "dcctl failback FILE makes west")}
         },
     ),
     Case(
@@ -62,7 +62,7 @@ RETURNED = (
         breaks=b.connector_deleted("heartbeat"),
         refused={
             "failback": {
-                "mirror-there": ("no such connector: west-to-east-heartbeat", "initial_state STOPPED")
+                "mirror-there": ("Connect has no connector west-to-east-heartbeat", "initial_state STOPPED")
             }
         },
     ),
@@ -153,13 +153,13 @@ RETURNED = (
             "switchover": {
                 "needed": STOPPED,
                 "not-flapping": _NOT_AGAIN_YET,
-                "source-primary": ("primary elsewhere by", "dcctl history"),
+                "source-primary": ("primary at east, by run", "dcctl history"),
                 "mirror-running": ("west-to-east-source STOPPED", "dcctl apply"),
             },
             "failover": {
                 "needed": STOPPED,
                 "not-flapping": _NOT_AGAIN_YET,
-                "source-primary": ("primary elsewhere by", "dcctl history"),
+                "source-primary": ("primary at east, by run", "dcctl history"),
                 "loss-within-budget": ("more than the budget", "--accept-loss "),
             },
         },
@@ -170,7 +170,7 @@ RETURNED = (
         breaks=b.file_says(files.one_topic_more),
         refused={
             "failback": {
-                "same-topics": ("refunds does not exist", "does not continue in a new one"),
+                "same-topics": ("refunds does not exist", "does not continue the copies"),
             }
         },
         unknown={"failback": {"returned-log": ("UNKNOWN_TOPIC_OR_PART", "is the topic there?")}},
@@ -179,6 +179,8 @@ RETURNED = (
         name="what was not copied is deleted",
         state="returned",
         breaks=b.records_deleted("west", "payments"),
-        refused={"failback": {"returned-log": ("expired before they were copied", "--accept-loss ")}},
+        refused={
+            "failback": {"returned-log": ("deleted by retention before they were copied", "--accept-loss ")}
+        },
     ),
 )

@@ -18,7 +18,7 @@ NEVER_REFUSED: Mapping[Gate, str] = {
     (
         "failback",
         "positions-known",
-    ): "they are translated once all stands still, and what fails is taken back",
+    ): "they are translated once nothing is written any more, and what fails is rolled back",
     ("failback", "queries"): "a checkpoint that the standby works with: tests/verbs/test_failback.py",
     ("switchover", "queries"): "by what the watcher has copied: tests/verbs/test_switchover.py",
     ("failback", "mirror-trusted"): "the same workers and copies as of a planned move, whose case it has",

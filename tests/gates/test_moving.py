@@ -59,6 +59,6 @@ def test_what_is_being_moved_is_not_touched(tmp_path: Path) -> None:
         assert (answer.status, answer.closed) == (4, {"no-reassignment": "refused"}), answer
         gate = answer.gates["no-reassignment"]
         assert "orders-0 at home" in gate["reason"]
-        assert "wait until that is over" in gate["hint"]
+        assert "wait until the reassignment has ended" in gate["hint"]
         assert "orders-0 at home. Nothing was changed" in " ".join(answer.said.split())
         assert world.standing(is_quiet=True) == before

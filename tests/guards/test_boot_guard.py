@@ -82,11 +82,11 @@ def planned(*topics: Topic) -> Story:
 def test_it_says_for_which_topics_it_is_closed() -> None:
     """Those that are primary here, or denied, are not among them."""
     story = lost(PAYMENTS)
-    assert story.word() == BootGuardStatus(False, "east has taken over from it (run 1-failover): payments")
+    assert story.word() == BootGuardStatus(False, "east has taken over (run 1-failover): payments")
     story.move("1-failover", "east", ORDERS)
-    assert story.word().reason == "east has taken over from it (run 1-failover): orders, payments"
+    assert story.word().reason == "east has taken over (run 1-failover): orders, payments"
     story.begin("2-failback", "failback", "east", "west").deny("2-failback", PAYMENTS)
-    assert story.word().reason == "east has taken over from it (run 1-failover): orders"
+    assert story.word().reason == "east has taken over (run 1-failover): orders"
     story.deny("2-failback", ORDERS)
     assert story.word().is_open
 
@@ -96,7 +96,7 @@ def test_many_topics_are_named_by_a_few_and_how_many_more() -> None:
     topics = [("west", f"t{number:02d}") for number in range(20)]
     facts = Story().begin("r", "failover").move("r", "east", *topics).facts
     word = boot_guard_status("west", dict.fromkeys(topics, frozenset({"User:a"})), facts, disk=Disk())
-    assert word.reason.startswith("east has taken over from it (run r): t00, t01, ")
+    assert word.reason.startswith("east has taken over (run r): t00, t01, ")
     assert word.reason.endswith(" more")
     assert len(word.reason) < 120
 
@@ -105,8 +105,7 @@ def test_each_cause_is_told_with_its_topics() -> None:
     """A topic that went by a run that nobody knows, beside one that a failover has led away."""
     story = lost(PAYMENTS).move("gone", "east", ORDERS)
     assert story.word().reason == (
-        "recorded as primary at east by run gone: orders; "
-        "east has taken over from it (run 1-failover): payments"
+        "recorded as primary at east by run gone: orders; east has taken over (run 1-failover): payments"
     )
 
 
@@ -122,8 +121,8 @@ def test_a_part_that_was_moved_as_planned_leaves_the_rest_open() -> None:
     """Its rules are in the metadata of the side that it left."""
     assert planned(PAYMENTS).word() == BootGuardStatus(
         True,
-        "no failover has led away from it: orders; run 1-switchover holds it by access rules: payments; "
-        "nothing of it is started here: refunds of east",
+        "no failover has led away from this cluster: orders; run 1-switchover denies applications by access rules: payments; "
+        "no application is started here: refunds of east",
     )
 
 
@@ -131,12 +130,12 @@ def test_two_active_sites_judge_each_by_its_own() -> None:
     """Each mirrors its topics to the other. East is lost; its topics work at west beside west's own."""
     story = Story().begin("1", "failover", "east", "west").move("1", "west", REFUNDS).end("1")
     assert story.word("west").is_open
-    assert story.word("east") == BootGuardStatus(False, "west has taken over from it (run 1): refunds")
+    assert story.word("east") == BootGuardStatus(False, "west has taken over (run 1): refunds")
     # Then west is lost, with all that works there.
     story.begin("2", "failover", "west", "east").move("2", "east", *TOPICS).end("2")
     assert story.word("east").is_open
     assert story.word("west") == BootGuardStatus(
-        False, "east has taken over from it (run 2): orders, payments, refunds of east"
+        False, "east has taken over (run 2): orders, payments, refunds of east"
     )
 
 
@@ -239,8 +238,8 @@ def test_a_disk_that_came_new_is_told_with_the_way_out() -> None:
     """Who reads the service's log at night knows what to do."""
     word = planned(ORDERS).word("west", (ORDERS,), disk=Disk(is_new=True, after="1-switchover"))
     assert word.reason == (
-        "its data folder came new after run 1-switchover, whose access rules were to keep applications off: "
-        "a failback has to hold it first: orders"
+        "the data folder is new, and lacks the access rules by which run 1-switchover denies applications: "
+        "a failback has to write them first: orders"
     )
 
 

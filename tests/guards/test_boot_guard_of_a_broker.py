@@ -236,7 +236,7 @@ def test_a_guard_without_a_broker_id_that_fell_silent_is_not_waited_for_without_
     assert OPENS_WITHIN_S <= rejoining.clock.now_s() - NOW_S < 300
     speaking = Rejoining(tmp_path, NAMELESS, *said("open"))
     speaking.speaking.add("kafka9")
-    assert speaking.waited() == StepOutcome("failed", "not open: kafka9: why")
+    assert speaking.waited() == StepOutcome("failed", "brokers of west that have not opened: kafka9: why")
 
 
 @pytest.mark.parametrize("words", [[], [replace(NAMELESS, server="kafka8", state="")]])

@@ -88,10 +88,10 @@ def test_guards_that_have_let_nothing_start_cost_nothing(side: Side) -> None:
     for _ in (1, 2, 3):
         done = side.done(ASKING)
         assert done.outcome == "ok", done.message
-        assert "no guard of west has let a broker start open" in done.message
+        assert "no boot guard has let a broker of west open" in done.message
         side.says("open", LOST_AT_S - 3600)
     side.says("closed")
-    assert "no guard of west" in side.done(ASKING).message
+    assert "no boot guard has let a broker of west open" in side.done(ASKING).message
     assert side.clock.now_s() == NOW_S
 
 
@@ -100,12 +100,12 @@ def test_a_broker_on_its_way_to_open_is_waited_for(side: Side) -> None:
     side.says("opening")
     done = side.done(ASKING)
     assert done.outcome == "ok"
-    said = f"kafka1 had been let start open; {WAITED_FOR_S:g} s have passed: open by now, or never"
+    said = f"kafka1 had been allowed to open by a boot guard; not seen open within {WAITED_FOR_S:g} s"
     assert done.message == said
     assert WAITED_FOR_S <= side.clock.now_s() - NOW_S < WAITED_FOR_S + 1
     side.clock.soon(1.0, lambda: side.says("closed"))
     begun_s = side.clock.now_s()
-    assert side.done(ASKING).message == "kafka1 had been let start open; closed now"
+    assert side.done(ASKING).message == "kafka1 had been allowed to open by a boot guard; closed now"
     assert side.clock.now_s() - begun_s == 1.0
 
 

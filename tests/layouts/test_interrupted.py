@@ -27,7 +27,7 @@ _ALLOWED = ["delete-topics", "reduce-durability", "reset-config", "delete-acls",
 _REFUSED, _INCOMPLETE = 4, 6
 # Why an abort that was not refused takes back only a part: what had happened it learned by looking, and
 # watchers write into their topic as soon as it is there.
-_STAYS = ("cannot be taken back: ", "these hold records already: dcctl-samples.")
+_STAYS = ("cannot be rolled back: ", "topics not deleted, because they have records: dcctl-samples.")
 # Beside a kill at each record, one within what the step does after it.
 _WITHIN_S = (0.0, 0.03, 0.15)
 _SLICES = 6

@@ -17,6 +17,7 @@ from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.estate_record import LogsAtDeparture, LogsTruncated
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.snapshot.rejoining import Past
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.plans import plan_failback
 from tests.verbs.failback_pictures import END, REQUEST, picture, topology
@@ -120,7 +121,7 @@ def test_where_all_is_recorded_it_is_told_what_is_late(compared: Compared) -> No
     """The tail that was never copied is there, and arrives."""
     found, facts = compared(part(WHOLE))
     assert found.outcome == "ok"
-    assert found.message.startswith(f"{(END - MIRRORED) * len(PARTITIONS):,} records are late")
+    assert found.message.startswith(f"{(END - MIRRORED) * len(PARTITIONS):,} records still to be copied")
     assert facts == []
 
 
@@ -128,7 +129,7 @@ def test_records_that_were_cut_off_are_missing_unless_accepted(compared: Compare
     """The logs come back shorter than they were left, below what had been copied."""
     found, facts = compared(part(WHOLE), home=MIRRORED - 10)
     assert found.outcome == "failed"
-    assert "records are missing (0 accepted)" in found.message
+    assert "missing at west (0 accepted)" in found.message
     assert [type(fact) for fact in facts] == [LogsTruncated]
     accepted = replace(REQUEST, accept_loss=10**9)
     assert compared(part(WHOLE), home=MIRRORED - 10, request=accepted)[0].outcome == "ok"
@@ -141,7 +142,7 @@ def test_a_past_that_cannot_be_read_is_unknown(compared: Compared) -> None:
         found, facts = compared(unread, request=request)
         assert found.outcome == "unknown"
         assert found.message == (
-            "what earlier runs have recorded cannot be read: journal of run r1: could not be read"
+            "the records of earlier runs cannot be read: journal of run r1: could not be read"
         )
         assert facts == []
 
@@ -158,7 +159,7 @@ def test_what_nobody_has_recorded_is_unknown_until_a_person_goes_on_without(
     found, facts = compared(past, request=replace(REQUEST, accept_loss=10**9))
     assert found.outcome == "unknown"
     assert found.message == (
-        f"of {count} partitions it is not recorded how their logs stood: nothing tells what is missing there"
+        f"what is missing is unknown: {plural(count, 'partition')} without a record of where the log ended"
     )
     assert facts == []
     found, _ = compared(past, request=replace(REQUEST, accept_unrecorded=True))

@@ -107,7 +107,7 @@ def test_offsets_are_not_written_once_the_run_is_interrupted(tmp_path: Path) -> 
     assert outcome.outcome == "unknown"
     assert len(GROUPS) > 1
     assert len(target.written) == 1
-    assert "not written, the run was interrupted" in outcome.message
+    assert "not written: the run was interrupted" in outcome.message
 
 
 def test_offsets_are_not_written_where_the_lock_is_gone_and_nobody_said_so(tmp_path: Path) -> None:
@@ -135,7 +135,10 @@ def test_workers_that_rebalance_on_and_on_are_not_asked_for_ever(tmp_path: Path)
     session = session_at(Target(), tmp_path, workers=Workers())
     found = performed(session, replace(PLAN.step("stop-mirror"), timeout_s=1.0))
     assert found.outcome == "unknown"
-    assert "for 0.5 s: answered 500: a rebalance is expected; not asked yet: west-to-east" in found.message
+    assert (
+        "for 0.5 s: answered 500: a rebalance is expected; still to be asked for: west-to-east"
+        in found.message
+    )
 
 
 def test_an_interrupted_run_asks_workers_nothing_more(tmp_path: Path) -> None:
@@ -152,7 +155,7 @@ def test_an_interrupted_run_asks_workers_nothing_more(tmp_path: Path) -> None:
     both = StopConnectors(connectors=("a", "b"), workers="east")
     found = performed(sessions[0], replace(PLAN.step("stop-mirror"), arguments=arguments_of(both)))
     assert (found.outcome, len(asked)) == ("unknown", 1)
-    assert "not asked: b" in found.message
+    assert "before Connect was asked for b" in found.message
 
 
 class Landed(Target):
@@ -187,7 +190,7 @@ def test_a_standstill_that_observing_saw_is_not_waited_for_again(tmp_path: Path)
 @pytest.mark.parametrize(
     ("at_work", "outcome", "message"),
     [
-        ({"east-1", "east-2"}, "ok", "2 started on 2 hosts"),
+        ({"east-1", "east-2"}, "ok", "2 clients started on 2 hosts"),
         (
             {"east-1"},
             "partial",
@@ -306,7 +309,7 @@ def test_topics_of_which_nobody_knows_since_when_begin_where_their_log_starts(tm
 
 @pytest.mark.parametrize(
     ("end", "words"),
-    [(47, "orders: 14"), (40, "nothing was written"), (None, "not known: no broker answers")],
+    [(47, "orders: 14"), (40, "no record was written"), (None, "unknown: no broker answers")],
 )
 def test_taken_back_what_was_written_at_the_target_is_named(
     tmp_path: Path, end: int | None, words: str

@@ -142,11 +142,11 @@ def test_the_mirror_is_set_to_the_cut_which_is_recorded(monkeypatch: pytest.Monk
 def test_what_the_ends_alone_tell_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person reads on what the ok rests."""
     case, _ = CASES["no newer epoch"]
-    assert "1 partitions are judged by where they end alone" in gate(case).reason
+    assert "1 partition compared by end offset only" in gate(case).reason
     outcome, _ = step(case, monkeypatch)
     assert isinstance(outcome, Done)
-    assert "1 logs are judged by their ends alone" in outcome.message
-    assert "alone" not in gate(CASES["whole"][0]).reason
+    assert "1 log compared by end offset only" in outcome.message
+    assert "only" not in gate(CASES["whole"][0]).reason
 
 
 def test_what_nobody_can_tell_names_the_log() -> None:

@@ -31,7 +31,7 @@ class _Silent(Effect[Nothing]):
 
 def test_an_effect_says_what_becomes_of_it_or_cannot_be_made() -> None:
     """One that says nothing would be left out of what abort tells; one that says two things, told wrongly."""
-    with pytest.raises(TypeError, match="effect mute does not say what becomes of it when its run is taken"):
+    with pytest.raises(TypeError, match="effect mute does not say what becomes of it when its run is rolled"):
         type("Mute", (_Silent,), {}, name="mute")
     with pytest.raises(TypeError, match="effect both says that it is irreversible, and that it stays"):
         type("Both", (_Silent,), {}, name="both", irreversible="it is eaten", stays="it is wanted")
@@ -39,7 +39,7 @@ def test_an_effect_says_what_becomes_of_it_or_cannot_be_made() -> None:
         TypeError, match="effect glance says that it is irreversible, and that it changes noth"
     ):
         type("Glance", (Look,), {}, name="glance", irreversible="it is seen")
-    type("Kept", (_Silent,), {}, name="kept", stays="it is a record of what was seen")
+    type("Kept", (_Silent,), {}, name="kept", stays="a record of what was seen changes nothing")
 
 
 @pytest.mark.parametrize("effect", list(EFFECTS), ids=lambda effect: effect.NAME)

@@ -311,7 +311,7 @@ def test_a_fence_that_is_lifted_in_part_says_which_rules_are_left_wherever_it_is
         check_record(world)
         assert frozenset(world.rules_there) == FENCED - lifted
         assert world.records[-1].data["outcome"] == "incomplete"
-        said = f"lift partial: still there: {rules_in_words(stuck)}; lifted: "
+        said = f"lift partial: access rules still at west: {rules_in_words(stuck)}; removed: "
         assert world.records[-1].message.startswith(said)
 
     def check_back(world: World) -> None:

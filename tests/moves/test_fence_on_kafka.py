@@ -134,7 +134,7 @@ def test_who_writes_on_is_named_and_the_fence_is_taken_back(
     with writing(cluster, user):
         result = run_fence(file, REQUEST, "fence", folder=tmp_path)
     assert result.outcome == "undone"
-    assert "still written: orders-" in result.reason
+    assert "still written at west: orders-" in result.reason
     assert "by producer id " in result.reason
     assert "closing its listener" in result.reason
     assert rules(cluster) == before

@@ -118,17 +118,20 @@ def test_abort_tells_what_it_holds_and_what_becomes_of_it(effect: AnyEffect) -> 
     for one in occurrences(effect):
         said, step = asked(one), one.step
         for held in one.holds:
-            assert tells(said.partition("held once")[0], held, surely=one.holds_surely), (str(one), said)
-        if "cannot be taken back any more" in said:
+            assert tells(said.partition("held once")[0], held, surely=one.holds_surely), (
+                str(one),
+                said,
+            )
+        if "cannot be rolled back any more" in said:
             assert not step.irreversible or step.id in said, (str(one), said)
             assert where_now(one.state) in said, (str(one), said)
             continue
         assert "declined" in said, (str(one), said)
-        afterwards = said.partition("held once that is taken back: ")[2]
+        afterwards = said.partition("held once that is rolled back: ")[2]
         if step.compensation is not None and not step.stays_because:
-            assert f"taken back: {step.title} " in said, (str(one), said)
+            assert f"rolled back: {step.title} " in said, (str(one), said)
         elif step.stays_because:
-            assert f"taken back: {step.title} " not in said, (str(one), said)
+            assert f"rolled back: {step.title} " not in said, (str(one), said)
             assert f"stands: {step.title} ({step.stays_because})" in said, (str(one), said)
             assert all(tells(afterwards, held, surely=one.holds_surely) for held in one.holds), (
                 str(one),
@@ -157,7 +160,7 @@ def test_show_tells_what_it_holds(effect: AnyEffect) -> None:
         assert " ".join(story["where_now"].split()) in said, (str(one), said)
         stays = {row["step"]: row["because"] for row in story["stays"]}
         assert stays.get(one.step.id, "") == one.step.stays_because, str(one)
-        assert (", also once it is taken back: " in said) == bool(stays), (str(one), said)
+        assert (", also once it is rolled back: " in said) == bool(stays), (str(one), said)
         (act,) = [act for act in story["acts"] if act["step"] == one.step.id]
         assert act["outcome"] == ("ok" if one.surely else None), str(one)
         assert " ".join(one.step.title.split()) in said, (str(one), said)
@@ -194,7 +197,7 @@ every_story = pytest.mark.parametrize(("group", "name"), STORIES)
 
 @every_story
 def test_guards_know_nothing_else(group: str, name: str) -> None:
-    """Whenever all that was begun has ended well, or was taken back: what keeps writers off by other ways counts not."""
+    """Whenever all that was begun has ended well, or was rolled back: what keeps writers off by other ways counts not."""
     story, quiet = told(group, name), 0
     for moment in story.moments:
         state = story.state(moment)
@@ -284,7 +287,7 @@ def test_what_stays_of_a_run_that_is_taken_back_is_told_as_what_it_is(
     (run_id,) = {moment.event.run_id for moment in story.moments}
     plan, estate = story.plan(run_id), story.at(story.moments[-1])
     pre, landing = plan.step("pre-hook"), plan.step("record-landing-ends")
-    assert (pre.stays_because, bool(landing.stays_because)) == ("what a hook did is its own matter", True)
+    assert (pre.stays_because, bool(landing.stays_because)) == ("dcctl does not know what a hook did", True)
     question, on_the_way, shown = io.StringIO(), io.StringIO(), io.StringIO()
 
     def ask(state: RunState) -> bool:

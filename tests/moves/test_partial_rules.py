@@ -92,7 +92,7 @@ def looked(
     ("metadata", "heard", "words"),
     [
         ("kraft", [1, 2], "in force at 2 brokers; unknown at west:3"),
-        ("zookeeper", [], "written; in ZooKeeper mode no broker tells whether it has heard"),
+        ("zookeeper", [], "written at west; in ZooKeeper mode a broker does not say whether it knows them"),
     ],
 )
 def test_without_a_metadata_log_nobody_is_said_to_have_heard(
@@ -117,4 +117,7 @@ def test_only_rules_that_every_broker_has_heard_of_are_surely_in_force(tmp_path:
 def test_a_broker_that_has_not_read_so_far_is_named(tmp_path: Path) -> None:
     """It answers, and is not known to deny."""
     found = looked(tmp_path, "kraft", 100, 99)
-    assert (found.outcome, found.message) == ("unknown", "not known to have heard of it: broker 2")
+    assert (found.outcome, found.message) == (
+        "unknown",
+        "brokers of west that may not know the access rules yet: broker 2",
+    )

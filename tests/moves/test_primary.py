@@ -117,7 +117,7 @@ def test_where_record_and_world_disagree_it_is_said() -> None:
         "records are written to payments at east, which is not primary for it"
     ]
     assert drift({}, state="STOPPED") == ["west is primary, and the mirror into east is stopped"]
-    assert drift(recorded("east", topics=("orders",))) == ["orders primary at east, payments at west"]
+    assert drift(recorded("east", topics=("orders",))) == ["orders are primary at east, payments at west"]
 
 
 def test_status_names_the_side_and_the_run() -> None:
@@ -136,7 +136,7 @@ def test_the_gate_says_what_the_world_thinks_of_the_record() -> None:
     (found,) = (g for g in plan_failover(FILE, seen, REQUEST).gates if g.id == "source-primary")
     assert (found.outcome, found.reason) == (
         "ok",
-        "it is; but west is primary, and the mirror into east is stopped",
+        "west is primary for orders, payments; but west is primary, and the mirror into east is stopped",
     )
 
 

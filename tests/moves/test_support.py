@@ -32,7 +32,9 @@ def test_a_stretched_cluster_is_refused_by_every_verb_that_moves_applications(
     topology: Topology, verb: str
 ) -> None:
     """There is no other cluster to move to."""
-    with pytest.raises(DcctlError, match=f"`{verb}` cannot handle it yet: layout stretched-3dc"):
+    with pytest.raises(
+        DcctlError, match=f"`dcctl {verb}` does not support this topology yet: layout stretched-3dc"
+    ):
         refuse_unsupported(replace(topology, layout="stretched-3dc"), verb)  # type: ignore[arg-type]
 
 
@@ -44,7 +46,7 @@ def test_a_failover_names_all_that_it_cannot_handle(topology: Topology) -> None:
     with pytest.raises(DcctlError) as caught:
         refuse_unsupported(changed, "failover")
     assert caught.value.problem == (
-        "`failover` cannot handle it yet: layout active-active (only active-passive); "
+        "`dcctl failover` does not support this topology yet: layout active-active (only active-passive); "
         "mirror west → east has policy identity (only default); "
         "mirror west → east is not managed by dcctl; consumer billing reads by a pattern. Nothing was done"
     )

@@ -172,7 +172,7 @@ def test_it_takes_part_in_moves_of_its_file() -> None:
     assert engine_of(topology().replication[0]) is TOY
     assert participants_of(parse_topology(DEGRADED)) == PARTICIPANTS
     (mirror,) = topology().replication
-    with pytest.raises(DcctlError, match="its engine toy takes no part in moves"):
+    with pytest.raises(DcctlError, match="its engine toy cannot be used in a move"):
         PARTICIPANTS.engine(topology(), ref_to(mirror))
 
 

@@ -234,7 +234,7 @@ def test_without_the_package_that_brought_its_steps_a_run_stays_as_it_was(
     estate = ready_for("switchover", tmp_path)
     procedure, run_id = dies(estate, "switchover", lambda entry: entry.verb == "place tally")
     did = len(estate.record.entries)
-    with pytest.raises(GateRefusedError, match=f"{run_id}: .* does not understand .*tallies"):
+    with pytest.raises(GateRefusedError, match=f"{run_id}: .* does not know .*tallies"):
         go_on(procedure, run_id, effects=EFFECTS)
     assert len(estate.record.entries) == did
     assert resume_procedure(procedure, run_id, effects=effects_with(procedure.them)).end is not None

@@ -67,4 +67,4 @@ def test_a_part_without_a_hint_has_one_all_the_same() -> None:
         pictures.observation(), topics=Part("cluster east", pictures.NOW_S, None, "no answer")
     )
     gates = closed(plan_failover(pictures.topology(), seen, pictures.REQUEST).gates)
-    assert gates["target-topics"].hint == "bring cluster east back, or dcctl to it, and try again"
+    assert gates["target-topics"].hint == "make cluster east reachable from this machine, and try again"

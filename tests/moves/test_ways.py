@@ -232,7 +232,7 @@ def test_a_group_alone_starts_once_all_that_may_fail_is_done() -> None:
     ]
     assert all(one in planned.before(other) for one, other in pairwise(order))
     planned.assert_nobody_starts_before(
-        planned.in_section("hand over") | planned.in_section("look at the rules")
+        planned.in_section("hand over") | planned.in_section("read the access rules")
     )
     assert planned.told_to_hooks() == [("west", "east")] * 2
     seen = planned.effects["consumers-progress-along"]
@@ -287,7 +287,7 @@ def test_two_active_sites_change_places_and_nobody_starts_before_both_are_prepar
     """Whatever of either way may fail comes before the first application of either way starts."""
     planned = swapped()
     planned.assert_nobody_starts_before(
-        planned.in_section("hand over") | planned.in_section("look at the rules")
+        planned.in_section("hand over") | planned.in_section("read the access rules")
     )
     assert planned.mirrors() == {WEST_EAST, EAST_WEST}
     assert planned.clients("stop-clients") == {
@@ -383,7 +383,7 @@ def test_two_places_left_at_once_one_gone_and_one_in_part() -> None:
     planned = failed_over(Move.of(topology, ways), {"dc2": known})
     (standing,) = (planned.effects[step] for step in planned.of("await-left-standing"))
     assert (standing.cluster, standing.home, standing.topics) == ("dc2", "dc2", ("orders",))
-    may_fail = planned.in_section("drain what answers") | planned.in_section("bring the mirrors to rest")
+    may_fail = planned.in_section("drain what answers") | planned.in_section("stop the mirrors")
     beside = {step for step in may_fail if step.startswith("stop-group-sync")}
     planned.assert_nobody_starts_before(may_fail - beside)
     assert {s.on_failure for s in planned.steps.values() if s.id in may_fail} == {"undo"}
@@ -393,7 +393,7 @@ def test_ways_that_do_not_fit_each_other_are_refused() -> None:
     """Nobody goes to what is gone; and no way lifts what another one denies."""
     topology = both_active()
     there, back = everybody(topology, WEST_EAST, reach="gone"), everybody(topology, EAST_WEST)
-    with pytest.raises(DcctlError, match="cluster west: is gone, and cannot be entered"):
+    with pytest.raises(DcctlError, match="cluster west: is lost, so no application can be moved to it"):
         Move.of(topology, [there, back])
     with pytest.raises(DcctlError, match="same principal: User:packing-east, User:shop-east"):
         Move.of(topology, [replace(everybody(topology, WEST_EAST), who=back.who), back])
@@ -432,7 +432,7 @@ def test_what_a_route_does_not_lead_is_refused_where_the_plan_is_made() -> None:
     """A topic that the second mirror does not copy, a route to somewhere else, a place that is gone."""
     topology = three()
     with pytest.raises(
-        DcctlError, match=r"consumer pricing: reads west\.rates, which no route leads from east"
+        DcctlError, match=r"consumer pricing: reads west\.rates, which no mirror copies from east"
     ):
         switched(group(topology, "pricing", "east", "south", AGAINST_THEN_SOUTH))
     with pytest.raises(DcctlError, match="leads from east to west, not to south"):
@@ -450,7 +450,7 @@ def test_of_a_place_that_is_partial_nobody_starts_before_it_is_recorded() -> Non
     move = group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH, reach="partial")
     planned = failed_over(move, {"east": known})
     assert planned.of("await-left-standing") == []
-    may_fail = planned.in_section("drain what answers") | planned.in_section("bring the mirrors to rest")
+    may_fail = planned.in_section("drain what answers") | planned.in_section("stop the mirrors")
     planned.assert_nobody_starts_before(may_fail)
     assert {"record-positions", "translate-positions-along", "write-offsets-along"} <= may_fail
 

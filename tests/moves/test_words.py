@@ -171,9 +171,9 @@ def test_a_step_waits_and_goes_on_by_a_persons_word(estate: ToyEstate) -> None:
 @pytest.mark.parametrize(
     ("words", "subject", "problem"),
     [
-        ({"witnessed": ["adda"]}, "--witnessed adda", "does not wait for that word"),
-        ({"witnessed": ["ada", "adda"]}, "--witnessed adda", "does not wait for that word"),
-        ({"attest-writing": ["ada"]}, "--attest-writing ada", "does not wait for that word"),
+        ({"witnessed": ["adda"]}, "--witnessed adda", "does not wait for this option"),
+        ({"witnessed": ["ada", "adda"]}, "--witnessed adda", "does not wait for this option"),
+        ({"attest-writing": ["ada"]}, "--attest-writing ada", "does not wait for this option"),
         ({"counted": ["many"]}, "--counted many", "valid integer"),
     ],
 )
@@ -198,11 +198,11 @@ def test_a_run_that_has_all_it_needs_waits_for_no_word(estate: ToyEstate) -> Non
     state = state_from_journal(*started(records_of(estate, run_id)))
     effects = effects_with(estate.them)
     assert [override.value for override in words_given(state, words, "eve: so", effects)] == ["ada"]
-    with pytest.raises(UsageError, match="is being taken back, which waits for no word"):
+    with pytest.raises(UsageError, match="is being rolled back, which waits for no option"):
         words_given(replace(state, undoing="no"), words, "eve: so", effects)
     done = state.with_status("await-witness", "ok")
     with pytest.raises(
-        UsageError, match=r"does not wait for that word\n  it waits for none: dcctl resume \S+ FILE"
+        UsageError, match=r"does not wait for this option\n  leave the option out: dcctl resume \S+ FILE"
     ):
         words_given(done.with_status("producers-write", "ok"), words, "eve: so", effects)
     assert words_wanted(replace(state, undoing="no"), records_of(estate, run_id), effects) == ()
@@ -320,7 +320,7 @@ def test_a_name_stands_for_one_word() -> None:
     with pytest.raises(DcctlError, match="word witnessed: two words have this name"):
         Registry(AwaitWitness, Another)
     for option in OPTIONS:
-        with pytest.raises(ValueError, match="stands for something else in journals"):
+        with pytest.raises(ValueError, match="means something else in journals"):
             Word(name=option.removeprefix("--"), metavar="X", says="it is so", kind=str)
 
 

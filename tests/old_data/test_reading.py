@@ -344,7 +344,7 @@ def test_an_unfinished_run_is_gone_on_with_by_a_version_that_can(
         else:
             # Asked whether it shall be taken back, where the answer is no; or told what cannot be.
             assert status in (4, 8), said
-            assert "declined" in said or "cannot be taken back" in said, said
+            assert "declined" in said or "cannot be rolled back" in said, said
     assert ensemble.nodes == before  # type: ignore[attr-defined]
 
 

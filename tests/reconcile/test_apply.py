@@ -163,7 +163,9 @@ def test_a_stale_plan_is_refused_and_says_what_moved(
     plan = _planned(world, tmp_path)
     hand(world)
     before = dict(world.clusters["west"].picture.topics)
-    with pytest.raises(GateRefusedError, match=rf"since it was made these have changed: {moved}\. Nothing"):
+    with pytest.raises(
+        GateRefusedError, match=rf"since the plan was made these have changed: {moved}\. Nothing"
+    ):
         run_apply(world.topology, given=plan)
     assert world.clusters["west"].picture.topics == before
 
@@ -187,10 +189,10 @@ def test_a_plan_that_was_edited_is_refused(world: Rehearsal, tmp_path: Path) -> 
     """What it would do is not what would be planned."""
     plan = _planned(world, tmp_path)
     edited = replace(plan, steps=plan.steps[1:])
-    with pytest.raises(GateRefusedError, match="no longer what it says"):
+    with pytest.raises(GateRefusedError, match="no longer those of the plan"):
         run_apply(world.topology, given=edited)
     other = replace(plan, facts={**plan.facts, "topology": {**plan.facts["topology"], "name": "other"}})
-    with pytest.raises(GateRefusedError, match="not the one that it was made from"):
+    with pytest.raises(GateRefusedError, match="not the one that the plan was made from"):
         topology_of(other, tmp_path / "plan.json")
 
 
@@ -207,7 +209,7 @@ def test_a_plan_with_a_step_that_this_dcctl_does_not_have_is_stale(tmp_path: Pat
     plan = plan_apply(world.topology)
     last = replace(plan.steps[-1], action="resume-connectors")
     write_plan(replace(plan, steps=(*plan.steps[:-1], last)), file)
-    with pytest.raises(GateRefusedError, match=f"is stale: .* does not understand its steps {last.id}"):
+    with pytest.raises(GateRefusedError, match=f"is stale: .* does not know the steps {last.id}"):
         read_plan(file)
 
 
@@ -215,7 +217,7 @@ def test_a_plan_of_another_verb_is_told_as_such(tmp_path: Path, world: Rehearsal
     """And what is no plan at all is left to whoever reads topologies."""
     file = tmp_path / "plan.json"
     write_plan(replace(plan_apply(world.topology), verb="failover"), file)
-    with pytest.raises(DcctlError, match="is a plan of failover, not of apply"):
+    with pytest.raises(DcctlError, match="is a plan for failover, not for apply"):
         read_plan(file)
     for text in ("version: 1\n", '{"version": 1}', "{", ""):
         file.write_text(text)

@@ -297,8 +297,8 @@ def test_a_topic_with_records_is_not_taken_back() -> None:
     world.clusters["west"].records["orders"] = 7
     end = run_inline(plan, world, undo=ABORT)
     assert end.outcome != "undone"
-    said = "undoing create-topics-west-1 partial: these hold records already: orders; orders is still there; "
-    assert f"{said}as wanted: " in end.reason
+    said = "undoing create-topics-west-1 partial: topics not deleted, because they have records: orders; orders still exists; "
+    assert f"{said}done: " in end.reason
     assert set(world.clusters["west"].picture.topics) == {"orders"}
 
 
@@ -311,7 +311,7 @@ def test_a_topic_made_anew_meanwhile_is_not_deleted() -> None:
     world.clusters["main"]._put(replace(other, topic_id="another"))
     end = run_inline(plan, world)
     assert end.outcome == "incomplete"
-    assert "made anew since the plan was made: old" in end.reason
+    assert "created again since the plan was made: old" in end.reason
     assert "old" in world.clusters["main"].picture.topics
 
 
@@ -425,7 +425,7 @@ def test_of_topics_that_were_deleted_in_part_the_rest_is_named_and_goes_when_it_
     end = run_inline(plan, world)
     assert end.outcome == "incomplete"
     assert (
-        f"{step.id} partial: cluster main: topic older: timed out; older is still there; as wanted: old"
+        f"{step.id} partial: cluster main: topic older: timed out; older still exists; done: old"
         in end.reason
     )
     state = state_from_journal(plan, "run-1", world.records)

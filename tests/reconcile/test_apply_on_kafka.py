@@ -111,7 +111,7 @@ def test_a_default_of_the_brokers_is_not_lowered_unless_allowed(estate: Estate, 
     rows = [row for row in found["plan"]["facts"]["differences"] if row["subject"] == "topic orders"]
     (row,) = [row for row in rows if row["aspect"] == "config min.insync.replicas"]
     assert (status, row["mend"], row["needs"]) == (0, "not-allowed", "reduce-durability")
-    assert "the brokers' own is 2" in row["reason"]
+    assert "the brokers' default is 2" in row["reason"]
     assert told("apply", refused)[0] == 0
     assert _in_force(estate.west, "orders")["min.insync.replicas"] == "2"
     allowed = estate.file("allowed", allow=["reduce-durability"])
@@ -171,7 +171,7 @@ def test_another_cluster_is_refused_and_so_is_one_under_two_names(
         status, found, _ = told(command, twice, "--accept-cluster", word)
         (gate,) = [gate for gate in found["plan"]["gates"] if gate["id"] == "same-clusters"]
         assert (status, gate["outcome"]) == (4, "refused")
-        assert "west, east are one cluster" in gate["reason"]
+        assert "west, east are one and the same cluster" in gate["reason"]
     status, _, said = told("apply", elsewhere, "--accept-cluster", word, "--reason", "a new machine")
     assert status == 0, said
     assert "orders" in estate.other.topic_names()

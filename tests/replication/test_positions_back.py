@@ -196,4 +196,4 @@ def test_a_position_before_what_was_brought_back_is_refused() -> None:
     rows = positions_back(MIRROR, GROUP, [OWN], {MIRROR.mirrored(OWN): 100, OWN: 499}, maps)
     assert rows[0].target_offset == 100
     assert rows[1].target_offset is None
-    assert "never brought back" in rows[1].reason
+    assert "never copied back" in rows[1].reason

@@ -49,11 +49,11 @@ def test_outside_the_log_the_consumers_rule_decides(
 @pytest.mark.parametrize(
     ("offset", "by_time", "expected", "by", "words"),
     [
-        (None, 150, 150, "timestamp", "no translation: because; by time"),
+        (None, 150, 150, "timestamp", "no translation: because; translated by the time of the record"),
         (None, 50, 100, "timestamp", "by time"),
         (201, 300, 200, "timestamp", "201 does not exist"),
         (99, None, 100, "timestamp", "99 is gone"),
-        (None, None, None, "refused", "do not tell when its record was written"),
+        (None, None, None, "refused", "do not say when its record was written"),
     ],
 )
 def test_by_time_is_never_exact_and_never_outside_the_log(

@@ -183,7 +183,7 @@ def test_on_the_way_there_it_ends_no_other_step_and_the_run_can_be_gone_on_with(
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_on_the_way_there_it_can_be_aborted_as_well(verb: str) -> None:
-    """What can go goes; what nothing takes back stays, with all that it was built on."""
+    """What can go goes; what nothing rolls back stays, with all that it was built on."""
     plan = plans()[verb]
     for world in cases(plan, "do"):
         if run_inline(plan, world).outcome in ("ok", "undone"):

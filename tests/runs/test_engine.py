@@ -276,7 +276,7 @@ def test_a_step_that_never_comes_back_is_unknown_and_the_run_ends_without_it() -
     world = Hanging("b")
     end = _in_threads(DIAMOND, world)
     assert end.outcome == "unknown"
-    assert "b unknown: has not come back for 0 s, and may still be at it" in end.reason
+    assert "b unknown: has not answered for 0 s, and may still be running" in end.reason
     assert world.effects == ["a", "measure"]
     assert world.cancelled == 1, "what it is at may be told to write no more"
     world.let_go.set()
@@ -292,7 +292,7 @@ def test_a_run_is_not_taken_back_under_a_step_that_may_still_be_at_it() -> None:
     world = Hanging("freeze")
     end = _in_threads(a_plan(freeze), world)
     assert end.outcome == "unknown"
-    assert "not taken back by this process, in which freeze may still be at it" in end.reason
+    assert "not rolled back by this process, in which freeze may still be running" in end.reason
     assert not [record for record in world.records if record.kind.startswith("undo")]
     world.let_go.set()
     world.compensate = lambda *_: StepOutcome("ok")  # type: ignore[method-assign]

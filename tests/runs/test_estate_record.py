@@ -111,7 +111,7 @@ def test_how_the_logs_stood_is_that_of_the_newest_move_that_was_not_taken_back()
 
 
 def test_the_mirror_back_begins_where_applications_first_came_and_then_goes_on() -> None:
-    """Where Connect was told to begin counts, also where that run was taken back: it copies from there."""
+    """Where Connect was told to begin counts, also where that run was rolled back: it copies from there."""
     landing = [a_fact(1, starts(0, is_set=False), "over-1")]
     assert reverse_starts(landing, "west", "east") == {ORDERS: 0}
     undone = [a_fact(1, starts(7, is_set=False), "no"), a_fact(2, RunEnded(outcome="undone"), "no")]

@@ -78,5 +78,5 @@ def test_where_nobody_can_tell_nothing_is_begun() -> None:
     world = HeldWorld(plan=FAILOVER, unreadable=True)
     end = run_held(FAILOVER, world)
     assert end.outcome == "incomplete"
-    assert "it cannot be told whether anybody wants it stopped" in end.reason
+    assert "whether somebody has put a hold on it is unknown" in end.reason
     assert world.effects == set()

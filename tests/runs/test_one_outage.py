@@ -200,7 +200,7 @@ def test_without_a_place_clocks_tell_only_that_two_moments_are_one(
     assert gate.outcome == ("ok" if is_good else "unknown")
     if not is_good:
         assert gate.reason == (
-            "whether west has answered since west was attested to be down, the watcher's records do not tell"
+            "whether west has answered since west was attested to be down, the watcher's records do not show"
         )
         assert "--attest-down west" in gate.hint
 

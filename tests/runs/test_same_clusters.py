@@ -33,23 +33,29 @@ def judged(seen: Mapping[str, str], remembered: Mapping[str, str], *accepted: st
 
 def test_what_is_remembered_is_the_same_and_what_is_not_is_seen_for_the_first_time() -> None:
     """Neither is in the way."""
-    assert (judged(BOTH, BOTH).outcome, judged(BOTH, BOTH).reason) == ("ok", "they are the same as before")
+    assert (judged(BOTH, BOTH).outcome, judged(BOTH, BOTH).reason) == (
+        "ok",
+        "west, east: same cluster ids as before",
+    )
     first = judged(BOTH, {"west": "id-west"})
-    assert (first.outcome, first.reason) == ("ok", "east seen for the first time")
+    assert (first.outcome, first.reason) == ("ok", "east: cluster id seen for the first time, now remembered")
 
 
 def test_where_no_cluster_answers_nothing_was_compared() -> None:
     """It is in nobody's way: that nothing answers is for other gates. But it is not called the same."""
     silent = judged({}, BOTH)
-    assert (silent.outcome, silent.reason) == ("ok", "not compared: no cluster answered")
+    assert (silent.outcome, silent.reason) == ("ok", "no cluster answered, so no cluster id was compared")
     new = judged({}, {})
-    assert (new.outcome, new.reason) == ("ok", "not compared: no cluster answered, and no id is remembered")
+    assert (new.outcome, new.reason) == (
+        "ok",
+        "no cluster answered, so no cluster id was compared, and no id is remembered",
+    )
 
 
 def test_without_the_ensemble_the_gates_tell_what_they_know_from() -> None:
     """What they find there is what this machine has, no more; another machine may know of a move."""
     names = ("same-clusters", "needed", "not-flapping", "source-primary")
-    known = "as far as this machine and its copy of the estate record know: "
+    known = "as far as this machine and its copy of the estate record show: "
     for alone, is_said in (("no answer", True), ("", False)):
         coordination = part(CoordinationState(holder="", alone=alone))
         seen = replace(pictures.observation(), coordination=coordination)
@@ -67,7 +73,7 @@ def test_another_cluster_is_refused_until_a_person_says_that_this_one_is_right()
     assert gate.reason == "west is another cluster than before: its id is id-new, and was id-west"
     assert "--accept-cluster west=id-new" in gate.hint
     accepted = judged(seen, BOTH, "west=id-new")
-    assert (accepted.outcome, accepted.reason) == ("ok", "west accepted as another cluster")
+    assert (accepted.outcome, accepted.reason) == ("ok", "west: accepted as another cluster than before")
     assert judged(seen, BOTH, "west=id-newer").outcome == "refused"
     assert judged(seen, BOTH, "east=id-new").outcome == "refused"
 
@@ -81,7 +87,7 @@ def test_two_names_of_one_cluster_are_refused_whatever_a_person_says() -> None:
     ):
         gate = judged(seen, remembered, *(f"{name}={found}" for name, found in seen.items()))
         assert gate.outcome == "refused"
-        assert "are one cluster" in gate.reason
+        assert "are one and the same cluster" in gate.reason
         assert "correct `bootstrap`" in gate.hint
 
 
@@ -181,7 +187,10 @@ def test_a_move_between_two_names_of_one_cluster_is_refused() -> None:
     seen = pictures.with_cluster(both_sides(), "west", probe=probe)
     plan = plan_switchover(pictures.topology(), seen, SwitchoverRequest(to="east"))
     (gate,) = [gate for gate in plan.gates if gate.outcome != "ok"]
-    assert (gate.id, gate.reason) == ("same-clusters", "west, east are one cluster, id-east")
+    assert (gate.id, gate.reason) == (
+        "same-clusters",
+        "west, east are one and the same cluster, with id id-east",
+    )
 
 
 def test_an_apply_to_another_empty_cluster_is_refused() -> None:

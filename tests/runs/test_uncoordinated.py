@@ -182,7 +182,7 @@ def test_it_is_journalled_in_a_file_and_imported_afterwards(night: Night) -> Non
     lines = file.read_text().splitlines()
     assert [canonical_json(json.loads(line)) for line in lines] == lines
     records = read_local_journal(file)
-    assert "guarantee of one holder is given up" in records[0].data["given_up"]
+    assert "run has no lock" in records[0].data["given_up"]
     overrides = [record.message for record in records if record.kind == "override"]
     assert "--without-coordination by ada: fire; the bridge agrees that only I act" in overrides
     assert night.ensemble.nodes == {}
@@ -232,7 +232,7 @@ def test_once_imported_an_open_run_goes_on_with_the_ensemble(night: Night) -> No
     (file,) = journals()
     run_id = read_local_journal(file)[0].run_id
     night.east.dies_at, night.answers = 0, True
-    with pytest.raises(GateRefusedError, match="it answers: nothing has to be given up"):
+    with pytest.raises(GateRefusedError, match="it answers: there is no need to do without it"):
         resume_run(TOPOLOGY, run_id)
     import_journal(TOPOLOGY, file)
     assert resume_run(TOPOLOGY, run_id).outcome == "ok"
@@ -315,7 +315,7 @@ def test_an_import_that_died_goes_on_at_the_place_that_it_had(
         "meanwhile",
     ]
     assert primaries_of(read_primaries(night.ensemble, TOPOLOGY.name))["west", "orders"].cluster == "west"
-    with pytest.raises(DcctlError, match="was imported as the earlier one before; its place stays"):
+    with pytest.raises(DcctlError, match="was imported before with --order earlier; that cannot be changed"):
         import_journal(TOPOLOGY, file.with_name(file.name + IMPORTED), order="later")
 
 
@@ -378,7 +378,7 @@ def test_a_journal_that_names_a_path_for_its_run_is_none(night: Night, tmp_path:
     run_id = read_local_journal(file)[0].run_id
     other = tmp_path / "other.jsonl"
     other.write_text(file.read_text().replace(run_id, "../../../escaped"))
-    with pytest.raises(DcctlError, match="no run is called so"):
+    with pytest.raises(DcctlError, match="which does not exist"):
         import_journal(TOPOLOGY, other)
     assert night.ensemble.nodes == {}
 
@@ -456,7 +456,7 @@ def test_on_the_command_line_it_wants_a_reason_and_says_what_is_given_up(
     assert "wants a reason" in capfd.readouterr().err
     assert run([*command, "--reason", "only I act"]) == 0
     said = capfd.readouterr()
-    assert "the guarantee of one holder is given up" in " ".join(said.err.split())
+    assert "the run has no lock" in " ".join(said.err.split())
     (journal,) = journals()
     assert f"dcctl history {file} --import {journal}" in " ".join(said.out.split())
     assert run(["history", str(file), "--import", str(journal)]) == 0

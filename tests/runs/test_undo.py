@@ -68,8 +68,8 @@ def test_what_cannot_be_undone_keeps_what_it_was_built_on_and_is_named() -> None
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"
     assert world.left == {"freeze", "drain", "translate", "promote"}
-    assert "cannot be taken back: promote" in end.reason
-    assert "kept with it: drain, freeze, translate" in end.reason
+    assert "cannot be rolled back: promote" in end.reason
+    assert "kept because those rest on it: drain, freeze, translate" in end.reason
     state = state_from_journal(MOVE, "run-1", world.records)
     assert [step.id for step in standing(state)] == ["promote"]
     assert set(kept_by(state)) == {"freeze", "drain", "translate"}
@@ -82,8 +82,8 @@ def test_a_person_may_leave_by_name_what_cannot_be_undone() -> None:
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("rather so", frozenset({"promote"})))
     assert end.outcome == "incomplete"
-    assert "let stand: promote" in end.reason
-    assert "cannot be taken back" not in end.reason
+    assert "left in place on request: promote" in end.reason
+    assert "cannot be rolled back" not in end.reason
     assert world.effects == {"measure", "promote"}
     told = world.records[-1].data
     assert (told["outcome"], told["stands"], told["let_stand"]) == ("incomplete", ["promote"], ["promote"])
@@ -112,7 +112,7 @@ def test_a_run_turns_round_by_itself_where_the_step_says_so(outcome: str) -> Non
         world.verify = lambda step, _: cannot_tell if step.id == "drain" else looked_at(step, {})  # type: ignore[method-assign]
     end = run_inline(MOVE, world)
     assert (end.outcome, world.left) == ("undone", set())
-    assert end.reason.startswith("drain did not end well")
+    assert end.reason.startswith("drain failed")
 
 
 def test_beyond_the_point_of_no_return_no_run_turns_round() -> None:
@@ -232,12 +232,12 @@ def test_what_nothing_takes_back_stands_also_in_part() -> None:
     assert [step.id for step in standing(end.state)] == ["promote"]
     with pytest.raises(
         GateRefusedError,
-        match=r"cannot be taken back any more: since .* stands what nothing takes back: promote",
+        match=r"cannot be rolled back any more: since .* stands what nothing rolls back: promote",
     ):
         refuse_unless_undoable(state, world.records, frozenset(), "nothing is held")
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"
-    assert "cannot be taken back: promote" in end.reason
+    assert "cannot be rolled back: promote" in end.reason
     assert world.left == {"freeze", "drain", "translate", "promote"}
 
 
@@ -360,7 +360,7 @@ def test_what_cannot_be_taken_back_may_be_let_stand_once_that_was_tried() -> Non
     world.plan = None  # nobody notices that something is undone under what stands: it was asked for
     end = run_inline(MOVE, world, undo=UndoAsked("ada", frozenset({"drain"})))
     assert end.outcome == "incomplete"
-    assert "let stand: drain" in end.reason
+    assert "left in place on request: drain" in end.reason
     assert world.records[-1].data["let_stand"] == ["drain"]
     assert world.effects == {"drain", "measure"}
     again = run_inline(MOVE, world)

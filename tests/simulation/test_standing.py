@@ -53,7 +53,7 @@ def test_whoever_waits_is_interrupted_and_told_what_is_gone(simulation: Simulati
     with pytest.raises(SimulationError, match=r"are gone: dc1: nothing runs \(killed\)") as stopped:
         rehearse()
     assert time.monotonic() - began < _SAID_WITHIN_S
-    assert "rehearse anew" in stopped.value.hint
+    assert "rehearse again" in stopped.value.hint
     (line,) = told
     assert line.startswith("simulation stretched: servers that the drill had not ended are gone")
 

@@ -74,6 +74,11 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
         ("a: !secret x", ["1:4: not YAML: unknown tag !secret"]),
         ("a: 1\n---\nb: 2", ["2:1: not YAML: but found another document"]),
         ("- 1", ["1:1: the topology is a list; expected a mapping"]),
+        ("a:\n\tb: 1", ["2:1: not YAML: a tab, where YAML wants spaces\n    indent by spaces"]),
+        (
+            "\n".join(f"{' ' * depth}a:" for depth in range(200)),
+            ["101:101: not YAML that can be read: nested more than 100 levels deep"],
+        ),
     ],
 )
 def test_what_is_no_topology_at_all(text: str, expected: list[str]) -> None:
@@ -154,3 +159,27 @@ def test_brackets_in_texts_are_no_levels() -> None:
     """Nor in comments."""
     signs = "]" * 300 + "[" * 300
     assert "nested" not in check_text(f'name: "{signs}" # {signs}').problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem", "hint"),
+    [
+        ("layout: active-passive\n", "", "the topology lacks `layout`", "one of one-location, stretched-2dc"),
+        ("kind: group, ", "", "lacks `kind`", "add it: one of group, spark"),
+        ("kafka: 4.3.1", "kafka: 4.3", "expected a version of three numbers", "write all three numbers"),
+        (
+            "replicas: 3",
+            "replication_factor: 3",
+            "unknown key `replication_factor`",
+            "called `replicas` here",
+        ),
+        ("kind: group", "kind: group, group.id: x", "unknown key `group.id`", "`name` is the same"),
+        ("dc: east", "dc: fra", "there is no data centre `fra`", "add `fra` to datacenters"),
+    ],
+)
+def test_a_hint_says_what_can_be_written(before: str, after: str, problem: str, hint: str) -> None:
+    """The values, the name that the file has for it, or where a new name is listed."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    assert before in text
+    found = check_text(text.replace(before, after, 1)).problems
+    assert any(problem in one.message and hint in one.hint for one in found), found

@@ -28,7 +28,7 @@ class TwinGuards:
         self._asks_s = 0.0
         self._opening: dict[int, float] = {}
         for broker in cluster.brokers.values():
-            self._say(broker, "open", "no failover has led away from it", 0.0)
+            self._say(broker, "open", "no failover has led away from this cluster", 0.0)
 
     def live(self, now_s: float) -> None:
         """What is away closes, and what may opens."""

@@ -137,7 +137,7 @@ def test_a_failover_that_moved_somebody_goes_on_once_its_site_is_stopped_again(e
             verb()
         assert f"dcctl resume {run_id}" in refused.value.hint
     with pytest.raises(
-        GateRefusedError, match=r"cannot be taken back any more: since .*: Start the producers"
+        GateRefusedError, match=r"cannot be rolled back any more: since .*: Start the producers"
     ):
         operator.abort(run_id)
     with pytest.raises(GateRefusedError, match="source-unreachable") as refused:
@@ -188,7 +188,7 @@ def test_a_run_that_rests_on_no_such_word_takes_none(estates: Estates) -> None:
         operator.switchover()
     operator.estate.record.heal()
     operator.estate.restart_dcctl()
-    with pytest.raises(UsageError, match="begun without that word"):
+    with pytest.raises(UsageError, match="begun without an attestation"):
         operator.resume(attest_down=["west"])
 
 

@@ -121,7 +121,7 @@ def test_a_guarded_site_comes_back_closed_and_is_held_before_it_opens(estates: E
     assert truths.written_at(estate) == {"orders": THERE, "payments": THERE}
     result = operator.failback()
     assert result.outcome == "ok"
-    assert {"returned-opens": "they have opened"}.items() <= {
+    assert {"returned-opens": "the brokers of west have opened"}.items() <= {
         s["id"]: s["message"] for s in result.steps
     }.items()
     holds(operator, "west", BACK)
@@ -348,8 +348,8 @@ def test_right_after_a_move_it_is_not_known_whether_the_side_left_is_written(est
     drift, unseen = told_of_primary(operator)
     assert drift == []
     assert unseen == [
-        "whether anybody still writes orders, payments at west is not known: "
-        "the watcher has not read their ends twice since applications left it"
+        "whether anybody still writes orders, payments at west is unknown: "
+        "the watcher has not read their end offsets twice since applications left"
     ]
 
 
@@ -368,8 +368,8 @@ def test_what_a_dead_watcher_has_read_of_a_side_that_was_left_is_not_known_of_no
     drift, (unseen,) = told_of_primary(operator)
     assert drift == []
     assert re.fullmatch(
-        "whether anybody still writes orders, payments at west is not known: "
-        "the watcher has read their ends 30[01] s ago, and not since",
+        "whether anybody still writes orders, payments at west is unknown: "
+        "the watcher has last read their end offsets 30[01] s ago",
         unseen,
     )
 
@@ -480,7 +480,7 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
         try:
             assert operator.abort().outcome == "undone", number
         except GateRefusedError as error:
-            assert "cannot be taken back any more" in str(error)  # noqa: PT017 - refused only sometimes
+            assert "cannot be rolled back any more" in str(error)  # noqa: PT017 - refused only sometimes
             assert operator.resume().outcome == "ok"
             holds(operator, primary, turns)
         else:

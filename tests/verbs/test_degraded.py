@@ -88,7 +88,7 @@ STATES: dict[str, tuple[PartialView, dict[str, GateOutcome], str]] = {
         {},
         "it has no leader",
     ),
-    "all answer, too few in sync": (left(brokers=3, in_sync=1), {}, "1 in sync of 2"),
+    "all answer, too few in sync": (left(brokers=3, in_sync=1), {}, "1 of 2 replicas in sync"),
     "all answer, no controller": (
         replace(_well(), controller=NO_CONTROLLER),
         {"fenceable": "refused"},
@@ -294,7 +294,7 @@ def test_the_account_is_a_number_or_says_why_it_is_none() -> None:
     weak = replace(FILE, producers=tuple(replace(p, acks="1") for p in FILE.producers))
     hidden = account_loss(weak, MIRROR, not_copied=read, unread={}, is_whole=False)
     assert {row.lost for row in hidden.values()} == {None}
-    assert "does not wait for all replicas" in hidden[PARTITIONS[1]].reason
+    assert "has acks other than all" in hidden[PARTITIONS[1]].reason
     assert account_loss(weak, MIRROR, not_copied=read, unread={}, is_whole=True)[PARTITIONS[1]].lost == 12
     unsure = account_loss(FILE, MIRROR, not_copied=read, unread={}, is_whole=True, problem="no answer")
     assert (unsure[PARTITIONS[1]].lost, unsure[PARTITIONS[1]].reason) == (None, "at most 12: no answer")

@@ -200,7 +200,7 @@ def test_a_query_that_will_surely_not_be_relocated_is_refused_before_anybody_is_
     plan = plan_failback(FILE, with_parts(picture(), checkpoints=part(other)), REQUEST)
     assert closed(plan) == {"queries": "refused"}
     (gate,) = (gate for gate in plan.gates if gate.id == "queries")
-    assert "currency-rates is not of the mirror west → east" in gate.reason
+    assert "currency-rates is not copied by the mirror west → east" in gate.reason
     rocks = {"revenue": replace(pictures.checkpoint_at(copies), unjudged=("state/0/0/8.zip",))}
     plan = plan_failback(FILE, with_parts(picture(), checkpoints=part(rocks)), REQUEST)
     assert closed(plan) == {"queries": "unknown"}

@@ -113,7 +113,7 @@ def test_a_refused_resumption_leaves_the_run_open(world: Rehearsal, tmp_path: Pa
         resume_run(TOPOLOGY, "r1")
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
     world.picture = LOST
-    with refused("an earlier run stopped on the way", "dcctl resume r1"):
+    with refused("stopped on the way", "dcctl resume r1"):
         run_failover(TOPOLOGY, REQUEST, folder=tmp_path / "next")
 
 
@@ -124,7 +124,7 @@ def test_what_nobody_began_is_not_gone_on_with(
     """A plan that was refused, or declined, or never answered, cannot be run by the back door."""
     plan = None if was_allowed else plan_failover(TOPOLOGY, LOST, replace(REQUEST, attested=()))
     world.leave_run(run_folder("r1"), begun=not was_allowed, plan=plan)
-    with refused("nothing was begun", "run failover again"):
+    with refused("no step of the run was begun", "run dcctl failover again"):
         resume_run(TOPOLOGY, "r1")
     assert world.observed == 0
     assert "run-ended" not in world.records(run_folder("r1"), "r1")
@@ -137,15 +137,15 @@ def test_an_abort_takes_no_run_back_whose_producers_may_write_at_the_target(worl
     started = a_record("r1", 3, "step-intent", "start-producers")
     world.ensemble.nodes[f"{journal}/{started.name}"] = canonical_json(to_json(started)).encode()
     with refused(
-        "cannot be taken back any more: since", "Start the producers", "dcctl resume r1 FILE; or", "--leave"
+        "cannot be rolled back any more: since", "Start the producers", "dcctl resume r1 FILE; or", "--leave"
     ):
         abort_run(TOPOLOGY, "r1", reason="too early")
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent", "step-intent"]
 
 
 def test_a_run_that_is_over_is_not_aborted(world: Rehearsal) -> None:
-    """What has ended well is left by the verb that leads back."""
-    for run_id, outcome, words in (("r1", "ok", "ended well"), ("r2", "undone", "taken back already")):
+    """What has ended ok is left by the verb that leads back."""
+    for run_id, outcome, words in (("r1", "ok", "ended ok"), ("r2", "undone", "rolled back already")):
         records = [
             a_record(run_id, 1, "run-started", **ABOUT, plan=to_json(plan_failover(TOPOLOGY, LOST, REQUEST))),
             a_record(run_id, 2, "step-intent", "let-land"),
@@ -241,9 +241,9 @@ def test_a_person_attests_a_producer_when_the_run_is_resumed(
         resume_run(TOPOLOGY, "r1", words={"attest-writing": ["checkuot"]})
     assert (refused.value.subject, refused.value.problem) == (
         "--attest-writing checkuot",
-        "run r1 does not wait for that word",
+        "run r1 does not wait for this option",
     )
-    assert refused.value.hint == "it waits for --attest-writing checkout, --attest-writing settlement"
+    assert refused.value.hint == "the run waits for --attest-writing checkout, --attest-writing settlement"
     assert world.records(run_folder("r1"), "r1") == ["run-started", "step-intent"]
     resume_run(TOPOLOGY, "r1", words={"attest-writing": ["checkout"]}, reason="ada: its log shows it")
     ((outcome, missing),) = [(found.outcome, found.result["not_seen"]) for found in looked]

@@ -100,7 +100,7 @@ def test_each_releases_their_own(file: str, said: Said, monkeypatch: pytest.Monk
     monkeypatch.setattr(holds, "account_name", lambda: "somebody-else")
     said()
     assert run(["release", "all", file]) == 1
-    assert "--of WHO@HOST releases another's: all is held by" in said()
+    assert "to release a hold of somebody else: --of WHO@HOST, of all is held by" in said()
     assert run(["hold", "all", file, "--reason", "mine too"]) == 0
     assert run(["release", "all", file]) == 0
     assert run(["apply", file, "--yes"]) == 4

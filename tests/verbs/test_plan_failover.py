@@ -161,7 +161,7 @@ def test_brokers_that_may_be_starting_open_are_waited_for() -> None:
         made = plan(said_by_guards(word))
         gate = next(gate for gate in made.gates if gate.id == "source-unreachable")
         assert made.is_allowed
-        assert "guards have let brokers start open: k1 at" in gate.reason
+        assert "boot guards have let brokers start: k1 at" in gate.reason
         assert made.predicted.seconds > plain.predicted.seconds + WAITED_FOR_S - 5
 
 
@@ -219,7 +219,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "too few in sync": (
         "target-healthy",
         "refused",
-        "orders-1: 1 in sync of 2",
+        "orders-1: 1 of 2 replicas in sync",
         lambda: changed(topics=_sick_topic(1, 1)),
     ),
     "a landing topic is missing": (
@@ -233,14 +233,14 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "an unknown mirror": (
         "mirror-controlled",
         "refused",
-        "no such connector",
+        "Connect has no connector",
         lambda: changed(connectors={}),
     ),
     "the watcher is dead": ("watcher-alive", "refused", "silent", _silent),
-    "the watcher never ran": (
+    "no watcher has ever run": (
         "watcher-alive",
         "refused",
-        "never ran",
+        "no watcher has ever run",
         lambda: changed(samples=SampleHistory()),
     ),
     "a position is too old for the map": (
@@ -258,13 +258,13 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "positions in a topic that is no more": (
         "map-complete",
         "refused",
-        "recorded before orders was made anew at the source",
+        "recorded before orders was deleted and created again at the source",
         lambda: changed(samples=history(recreated=Recreation(LOST_AT_S - 2, LOST_AT_S - 0.4))),
     ),
     "a checkpoint of a topic that is no more": (
         "checkpoints-copied",
         "refused",
-        "revenue: committed before payments was made anew at the source",
+        "revenue: its batch was committed before payments was deleted and created again at west",
         lambda: changed(samples=history(recreated=Recreation(LOST_AT_S - 2, LOST_AT_S - 0.4))),
     ),
     "a query that reads a topic that the mirror does not copy": (
@@ -290,7 +290,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "a checkpoint with its state in RocksDB": (
         "checkpoints-copied",
         "unknown",
-        "revenue: its state is in files as RocksDB's (state/0/0/8.zip), which nobody here can judge",
+        "revenue: its state is in files as RocksDB's (state/0/0/8.zip), which dcctl cannot check",
         lambda: changed(
             checkpoints=revenue(replace(checkpoint_at({ORDERS: 97_000}), unjudged=("state/0/0/8.zip",)))
         ),
@@ -304,7 +304,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "no copy of the checkpoint": (
         "checkpoints-copied",
         "refused",
-        "revenue: the copy is old",
+        "revenue: the copy of its checkpoint is too old",
         lambda: changed(
             samples=history(
                 CheckpointCopy(watcher="w", query="revenue", at_s=LOST_AT_S, batch=7, source_batch=90)
@@ -377,7 +377,7 @@ def test_without_clients_no_inventory_is_needed() -> None:
     """The file may name no application: others start them."""
     file = replace(topology(), producers=(), consumers=(), inventory=None)
     made = plan_failover(file, with_parts(HEALTHY, inventory=ABSENT), REQUEST)
-    assert gate(made, "clients-startable") == ("ok", "there is nothing to start | no client | ")
+    assert gate(made, "clients-startable") == ("ok", "no client is to be started | no client | ")
     named = plan_failover(replace(topology(), inventory=None), HEALTHY, REQUEST)
     assert gate(named, "clients-startable")[0] == "refused"
 
@@ -496,7 +496,7 @@ def test_what_was_deleted_with_a_copy_counts_as_lost(at: int) -> None:
     assert made.predicted.loss["orders"]["at_most"] > partitions * at
     outcome, said = gate(made, "loss-within-budget")
     assert outcome == "refused"
-    assert "are not at the target although the mirror has passed them" in said
+    assert "are missing among the copies at east" in said
     assert "docs/copies.md" in said
 
 

@@ -64,7 +64,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
         "why fire",
         "when 1970-01-01 00:16:30 UTC to",
         "set aside --attest-down west by ada: fire",
-        "Measured, and what it decided ✓ attested: a person attests the loss (west)",
+        "Measured, and what it decided ✓ attested: a person attests that west is down (west)",
         "Predicted at most",
         "orders ",
         "Done",
@@ -77,7 +77,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
     for step in FAILOVER.steps:
         assert step.title in said
     short = shown(records, full=False)
-    for words in ("gates ok", "Predicted at most", "✓ bring the mirrors to rest: ", "Phases", "Ended ok"):
+    for words in ("gates ok", "Predicted at most", "✓ stop the mirrors: ", "Phases", "Ended ok"):
         assert words in short
     assert "Stop the mirror" not in short
     story = run_story(records)
@@ -130,7 +130,7 @@ def test_a_crash_and_who_went_on_are_told() -> None:
     world.crash_at = -1
     run_inline(FAILOVER, world)
     said = shown(a_journal(FAILOVER, world))
-    assert "▶ gone on with by bob on ops-2, 5.0 min after the last record" in said
+    assert "▶ resumed by bob on ops-2, 5.0 min after the last record" in said
     assert "of which 5.0 min stopped" in said
     _, ended, last = said.rpartition("Ended ok held when it ended: ")
     assert ended
@@ -143,7 +143,7 @@ def test_a_run_that_was_taken_back_tells_why_and_what() -> None:
     world = AnyWorld(plan=SWITCHOVER, fails=failing)
     run_inline(SWITCHOVER, world)
     said = shown(a_journal(SWITCHOVER, world))
-    assert "↶ taken back: drain did not end well: 7 records are not copied" in said
+    assert "↶ rolled back: drain failed: 7 records are not copied" in said
     assert "undone: Stop the producers at west" in said
     short = shown(a_journal(SWITCHOVER, world), full=False)
     assert re.search(r"✓ hand over: \d+ steps undone", short), short
@@ -159,7 +159,7 @@ def test_what_was_done_in_part_is_told_so_there_and_back() -> None:
     (act,) = [act for act in run_story(records)["acts"] if act["step"] == "start-consumers"]
     assert act["outcome"] == "partial"
     said = shown(records)
-    assert "◐ Start the consumers there" in said
+    assert "◐ Start the consumers at east" in said
     assert "Ended incomplete: start-consumers partial: still there: bob; lifted: ada" in said
     assert "failed" not in said
     half_back = StepOutcome("partial", "no host has started a; started on h: b")
@@ -206,7 +206,7 @@ def test_an_aborted_run_names_who_wanted_it() -> None:
     run_until(SWITCHOVER, world, 15)
     world.crash_at = -1
     run_inline(SWITCHOVER, world, undo=ABORT)
-    assert f"↶ taken back: {ABORT.reason}" in shown(a_journal(SWITCHOVER, world))
+    assert f"↶ rolled back: {ABORT.reason}" in shown(a_journal(SWITCHOVER, world))
 
 
 def test_a_loss_that_cannot_be_read_is_unknown_and_hides_nothing_else() -> None:
@@ -248,8 +248,8 @@ def test_a_loss_counted_by_another_version_in_a_form_of_its_own_is_unknown() -> 
     later = of_another_version(records, "99.0.0")
     story = run_story(later)
     assert (story["loss"], story["held"]) == (None, None)
-    assert story["loss_unknown"] == "only dcctl 99.0.0 can tell, which began the run"
-    assert "Lost ? unknown: only dcctl 99.0.0 can tell" in shown(later)
+    assert story["loss_unknown"] == "only dcctl 99.0.0, which began the run, can say"
+    assert "Lost ? unknown: only dcctl 99.0.0, which began the run, can say" in shown(later)
 
 
 def test_of_another_version_nothing_is_lost_where_no_step_has_counted() -> None:

@@ -156,7 +156,7 @@ def test_without_samples_mirrormakers_checkpoints_are_used(east: KafkaCluster) -
     write(east, mirror.checkpoints_topic, [encode_checkpoint(checkpoint)])
     found = translate_groups(topology, mirror)
     assert found.origin == "checkpoints"
-    assert "no watcher has ever recorded" in found.origin_reason
+    assert "no watcher has ever run" in found.origin_reason
     assert [(row.source_offset, row.target_offset, row.exact) for row in found.rows] == [(1123, 101, False)]
     assert "may have gaps" in found.rows[0].reason
 
@@ -256,7 +256,7 @@ def test_a_snapshot_file_reads_back_and_others_are_refused(tmp_path: Path) -> No
     assert read_snapshot(file) == snapshot
     for content in ("[]", "{", '{"kind": "other", "format_version": 1}', '{"kind":"group-offsets"}'):
         file.write_text(content)
-        with pytest.raises(DcctlError, match="is no snapshot of group offsets"):
+        with pytest.raises(DcctlError, match="is not a snapshot of group offsets"):
             read_snapshot(file)
     with pytest.raises(DcctlError, match="cannot be read"):
         read_snapshot(tmp_path / "none.json")

@@ -59,14 +59,14 @@ def test_what_cannot_be_compared_is_let_pass_and_not_called_the_same(
             {"target": "other"},
             "east is another cluster than before: its id is other, and was e",
         ),
-        ({}, {"source": "e", "target": "e"}, "west, east are one cluster, e"),
+        ({}, {"source": "e", "target": "e"}, "west, east are one and the same cluster, with id e"),
     ],
     ids=["the source", "the target, while the source is away", "one cluster twice"],
 )
 def test_another_cluster_is_refused_by_name(ids: dict[str, str], seen: dict[str, str], said: str) -> None:
     """With both ids, and that nothing is recorded."""
     check = a_check(**ids)
-    with pytest.raises(ClusterError, match=re.escape(f"{said}. Nothing is recorded")):
+    with pytest.raises(ClusterError, match=re.escape(f"{said}. No sample is recorded")):
         check.refuse_others(**seen)
     assert check.are_same is False
 
@@ -74,7 +74,7 @@ def test_another_cluster_is_refused_by_name(ids: dict[str, str], seen: dict[str,
 def test_a_remembered_cluster_that_tells_no_id_is_not_taken_for_right() -> None:
     """It answers, and may be any."""
     check = a_check(west="w", east="e")
-    with pytest.raises(ClusterError, match="west has not told its id, which is remembered"):
+    with pytest.raises(ClusterError, match="west does not name its cluster id"):
         check.refuse_others(source="", target="e")
     assert check.are_same is None
 

@@ -202,7 +202,7 @@ def test_silent_gaps_are_found() -> None:
         "the mirror stands at 50" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
     )
     assert (
-        "it was made anew"
+        "deleted and created again"
         in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, {"orders"})[ORDERS]
     )
     assert silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 99)}, ()) == {}

@@ -134,7 +134,9 @@ def _candidate() -> tuple[Path, str]:
         return executable, "JAVA_HOME"
     on_path = shutil.which("java")
     if on_path is None:
-        raise NoJavaError("java", "there is none: JAVA_HOME is not set and PATH has no java", install_hint())
+        raise NoJavaError(
+            "java", "no Java was found: JAVA_HOME is not set and PATH has no java", install_hint()
+        )
     return Path(on_path), "java on PATH"
 
 

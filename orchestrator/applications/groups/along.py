@@ -68,14 +68,14 @@ class TranslateAlong(
         """See `Effect`."""
         legs = [leg for routes in self.routes.values() for route in routes for leg in route]
         mirrors = ", ".join(dict.fromkeys(str(leg.mirror) for leg in legs))
-        return f"Translate each position from {self.left} to {self.entered}, by the maps of {mirrors}"
+        return f"Translate each position from {self.left} to {self.entered} by the offset maps of {mirrors}"
 
     def perform(self, run: Running) -> Outcome[TranslatedPositions]:
         """See `Effect`."""
         places = list(self._places(run))
         unread = self._unread(run, places)
         if unread:
-            return Failed(f"no route leads to {self.entered} from what is unread at {self.left}: {unread}")
+            return Failed(f"records unread at {self.left} are not copied to {self.entered}: {unread}")
         passed = self._await_passed(run, places)
         if not isinstance(passed, Done):
             return passed
@@ -164,7 +164,10 @@ class TranslateAlong(
             engine = run.port(Participants).engine(run.port(Topology), mirror)
             found = engine.await_copied(run, mirror, before, end=None, stalled_s=None, timeout_s=left_s)
             if isinstance(found, Failed):
-                return Failed(f"the mirror {mirror} is behind the groups: {found.message}", found.detail)
+                return Failed(
+                    f"the mirror {mirror} has not copied up to the groups' positions: {found.message}",
+                    found.detail,
+                )
             if not isinstance(found, Done):
                 return found
         return Done(Nothing())

@@ -16,6 +16,7 @@ from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.partial_view import PartialView
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.snapshot.watcher_records import SET_CLOCKS
+from orchestrator.topology.rules.rule import all_of, plural
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
@@ -82,7 +83,7 @@ def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: Partial
 
 def groups_idle(s: Situation) -> GateResult:
     """Their offsets at the place entered can be written."""
-    limit = "no running member at the target in any group that moves"
+    limit = f"no group that moves has members at {s.entered}"
     part = s.target.members
     if part.value is None:
         return absent("groups-idle", part, limit)
@@ -90,9 +91,11 @@ def groups_idle(s: Situation) -> GateResult:
     return gate_result(
         "groups-idle",
         "refused" if running else "ok",
-        measured=f"{len(part.value)} groups, {len(running)} with members",
+        measured=f"{plural(len(part.value), 'group')}, {len(running)} with members",
         limit=limit,
-        reason=f"running: {listed(running)}" if running else "their offsets can be written",
+        reason=f"groups with members at {s.entered}: {listed(running)}"
+        if running
+        else f"no group has members at {s.entered}: offsets can be written",
         hint=f"stop these consumers at {s.entered} first" if running else "",
     )
 
@@ -104,7 +107,7 @@ def _places(s: Situation) -> tuple[Part[Any], ...]:
 
 def positions_fresh(s: Situation) -> GateResult:
     """Ages are judged at the loss: sampling ended then, and time since costs nothing."""
-    limit = f"each position at most {s.age_limit_s:g} s old when the source was lost"
+    limit = f"each position was at most {s.age_limit_s:g} s old when {s.left} was lost"
     for part in _places(s):
         if part.value is None:
             return absent("positions-fresh", part, limit)
@@ -114,19 +117,19 @@ def positions_fresh(s: Situation) -> GateResult:
     unknown = [c.name for c in s.moving("group") if c.name not in {p.group for p in known}]
     undated = sorted({p.group for p in known if p.position_age_s is None})
     old = [f"{p.group} {p.topic}-{p.partition}" for p in rows if (p.position_age_s or 0) > s.age_limit_s]
-    reason = "all of them are"
+    reason = f"{all_of(len(ages), 'position')} younger than {s.age_limit_s:g} s"
     if old:
-        reason = f"too old: {listed(old)}"
+        reason = f"recorded positions older than {s.age_limit_s:g} s: {listed(old)}"
     elif unknown:
-        reason = f"no position was ever recorded of {listed(unknown)}"
+        reason = f"the watcher has never recorded a position of {listed(unknown)}"
     elif undated:
         reason = (
-            f"the clock by which they were dated differs: nobody knows how old those of {listed(undated)} are"
+            f"the age of the positions of {listed(undated)} is unknown: the clocks of their machines differ"
         )
     return gate_result(
         "positions-fresh",
         "refused" if old or unknown else "unknown" if undated else "ok",
-        measured=f"{len(ages)} positions, the oldest {max(ages, default=0.0):.1f} s",
+        measured=f"{plural(len(ages), 'position')}, the oldest {max(ages, default=0.0):.1f} s",
         limit=limit,
         reason=reason,
         hint=_hint_of_positions(s, old, unknown) or (SET_CLOCKS if undated else ""),
@@ -144,10 +147,10 @@ def _hint_of_positions(s: Situation, old: Sequence[str], unknown: Sequence[str])
     elif old:
         hints.append(
             "the watcher is slow: its machine, or the brokers that it asks, are busy; give them more CPU "
-            f"or less to do, until dcctl status FILE tells of rounds that are on time; or {accept}"
+            f"or less to do, until dcctl status FILE shows rounds that are on time; or {accept}"
         )
     if unknown:
-        hints.append(f"take {listed(unknown)} out of the file, and start it there by hand")
+        hints.append(f"take {listed(unknown)} out of the file, and start it at {s.entered} by hand")
     return "; ".join(hints)
 
 
@@ -157,7 +160,7 @@ def _without_place(rows: Iterable[TargetPosition]) -> list[str]:
 
 def map_complete(s: Situation) -> GateResult:
     """No position is left to the consumers' auto.offset.reset."""
-    limit = "every position has a place in the target's log, or a rule for the case without one"
+    limit = f"every position can be translated to {s.entered}, or its consumer says what to do otherwise"
     for part in _places(s):
         if part.value is None:
             return absent("map-complete", part, limit)
@@ -167,9 +170,11 @@ def map_complete(s: Situation) -> GateResult:
     return gate_result(
         "map-complete",
         "refused" if without else "ok",
-        measured=f"{len(rows)} positions, {exact} of them exact already",
+        measured=f"{plural(len(rows), 'position')}, {exact} of them exact already",
         limit=limit,
-        reason=listed(without) if without else "all of them have",
+        reason=f"positions that cannot be translated: {listed(without)}"
+        if without
+        else f"{all_of(len(rows), 'position')} translatable to {s.entered}",
         hint=(HOW_TO_PLACE if without else ""),
     )
 
@@ -177,25 +182,31 @@ def map_complete(s: Situation) -> GateResult:
 def positions_known(s: Situation) -> GateResult:
     """What each group has committed is known, and has a place; on the way back it is placed later."""
     part, is_back = s.source.committed, s.case == "back"
-    limit = f"what each group has committed at {s.left}" + (
-        "" if is_back else f", and a place for it in the logs of {s.entered}"
+    limit = f"what each group has committed at {s.left} is known" + (
+        "" if is_back else f", and can be translated to {s.entered}"
     )
     needed: list[Part[Any]] = [part] if is_back else [part, s.source.log_ends, *_places(s)]
     for one in needed:
         if one.value is None:
             return absent("positions-known", one, limit)
-    groups = f"{len(part.value or ())} groups"
+    groups = plural(len(part.value or ()), "group")
     if is_back:
-        return gate_result("positions-known", "ok", groups, limit, PLACED_LATER)
+        return gate_result(
+            "positions-known", "ok", groups, limit, f"the positions of {groups} {PLACED_LATER}"
+        )
     placed = s.once(positions)
     without = _without_place(placed)
     return gate_result(
         "positions-known",
         "refused" if without else "ok",
-        measured=f"{len(placed)} positions of {groups}",
+        measured=f"{plural(len(placed), 'position')} of {groups}",
         limit=limit,
-        reason=listed(without) or "all of them have",
-        hint="set the consumer's on_untranslatable: earliest, to read all of it again" if without else "",
+        reason=f"positions that cannot be translated: {listed(without)}"
+        if without
+        else f"{all_of(len(placed), 'position')} translatable to {s.entered}",
+        hint="set on_untranslatable: earliest for the consumer, to read the topic again from its beginning"
+        if without
+        else "",
     )
 
 

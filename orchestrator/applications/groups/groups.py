@@ -29,7 +29,7 @@ class SaveOffsets(
     Look[SavedOffsets],
     name="save-offsets",
     phase="translate",
-    title="Save what the groups have committed there now",
+    title="Save the offsets that the groups have committed at {cluster}",
 ):
     """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
     offsets, for undo.
@@ -52,7 +52,7 @@ class RecordPositions(
     Look[RecordedPositions],
     name="record-positions",
     phase="translate",
-    title="Record what the groups have committed at {cluster}",
+    title="Record the final positions of the groups at {cluster}",
     expected_s=0.2,
 ):
     """What the groups have committed at the source, now that they are stopped: these positions are final.
@@ -75,7 +75,7 @@ class RecordPositions(
 
         if not run.await_true(are_empty, run.timeout_s / 2):
             running = ", ".join(f"{group} ({count})" for group, count in sorted(members.items()))
-            return Failed(f"still running at {source.name}: {running}")
+            return Failed(f"groups that still have members at {source.name}: {running}")
         committed = source.committed(self.groups)
         count = sum(len(offsets) for offsets in committed.values())
         found = RecordedPositions(positions=committed, at_s={})
@@ -87,7 +87,7 @@ class AwaitGroupProgress(
     Look[Nothing],
     name="await-group-progress",
     phase="verify",
-    title="See each group have members and move on, or be at the end",
+    title="Verify that every group at {cluster} has members and makes progress",
     expected_s=3.0,
     timeout_s=60.0,
 ):
@@ -121,7 +121,9 @@ class AwaitGroupProgress(
             return not waiting
 
         if run.await_true(has_all_moved, run.timeout_s, poll_s=_POLL_S):
-            return Done(Nothing(), f"{plural(len(written), 'group')} at work")
+            return Done(
+                Nothing(), f"{plural(len(written), 'group')} with members and progress at {self.cluster}"
+            )
         silent = sorted(waiting)
-        said = f"not seen at work within {run.timeout_s:g} s: {', '.join(silent)}"
+        said = f"groups without members or progress within {run.timeout_s:g} s: {', '.join(silent)}"
         return Unknown(said, {"not_seen": silent})

@@ -102,7 +102,7 @@ class ConsumerGroups(ReadersOnHosts):
             found = RecordPartialPositions(mirror=watched, groups=groups, max_age_s=max_age_s)
             return book.add(found, id=way.id("record-positions"), after=after)
         if left.stopped is not None:
-            last = "a position counts once its group has committed for the last time"
+            last = "a position is final once its group has committed for the last time"
             after = [behind(left.stopped, because=last)]
         recorded = RecordPositions(cluster=way.left.cluster, groups=groups)
         return book.add(recorded, id=way.id("record-positions"), after=after)
@@ -163,8 +163,13 @@ class ConsumerGroups(ReadersOnHosts):
         groups, landing = part.groups, ground.landing
         feed = next((stand for stand in ground.drained if stand.mirror == part.feed), None)
         if feed is None or landing is None:
-            raise DcctlError(f"groups {', '.join(groups)}", f"follow {part.feed}, which drains no topic")
-        last = behind(feed.stopped, because="the mirror's own offsets move as long as it copies")
+            raise DcctlError(
+                f"groups {', '.join(groups)}",
+                f"read copies of the mirror {part.feed}, which copies no topic of this move",
+            )
+        last = behind(
+            feed.stopped, because="the offsets that the mirror writes for groups change as long as it copies"
+        )
         saved = self._save(book, way, part, last)
         if ground.rejoined is not None:
             return self._place_back(book, way, ground, left, saved, part, feed)
@@ -177,7 +182,7 @@ class ConsumerGroups(ReadersOnHosts):
             accept_reread=ground.accepted.reread,
         )
         kept_as = engine_of(feed.mirror.of(way.topology)).kept_as
-        title = f"Read {kept_as} to their end and translate each position"
+        title = f"Read {kept_as} to their end and translate each position to {way.entered}"
         step = way.id(f"translate-positions{part.mark}")
         translated = book.add(translate, id=step, title=title, after=ground.arrived)
         write = WriteOffsets(
@@ -208,8 +213,8 @@ class ConsumerGroups(ReadersOnHosts):
             ways = "; ".join(f"{name}: {in_words(route)}" for name in routes for route in routes[name])
             raise DcctlError(
                 f"groups {', '.join(part.groups)}",
-                f"their positions at {way.left} are recorded nowhere else, so they lead nowhere ({ways})",
-                "a mirror from there, with its watcher, would have kept them",
+                f"their positions at {way.left} are recorded nowhere else, and cannot be translated ({ways})",
+                f"for the next time: a mirror from {way.left} with a watcher keeps such positions",
             )
         legs = [leg for route in routes.values() for one in route for leg in one]
         mirrors = dict.fromkeys(leg.mirror for leg in legs)
@@ -224,7 +229,7 @@ class ConsumerGroups(ReadersOnHosts):
         )
         step = way.id(f"translate-positions{part.mark}")
         translated = book.add(translate, id=step, after=ground.arrived)
-        moved = behind(translated, because="the group sync of a mirror that runs goes on writing until then")
+        moved = behind(translated, because="the group sync of a running mirror writes offsets until then")
         saved = self._save(book, way, part, moved)
         into = [leg.mirror for route in routes.values() for *_, leg in route if not leg.is_inverse]
         write = WriteBack(

@@ -11,6 +11,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Look, Outcome, Running, Unknown
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+from orchestrator.topology.rules.rule import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -18,7 +19,7 @@ class RecordPartialPositions(
     Look[RecordedPositions],
     name="record-left-positions",
     phase="translate",
-    title="Record what the groups have committed at {mirror.source}, else what the watcher saw",
+    title="Record the positions of the groups at {mirror.source}, or the newest that the watcher saw",
     expected_s=1.5,
 ):
     """What each group has committed there; where its coordinator is silent, the watcher's newest word.
@@ -52,22 +53,22 @@ class RecordPartialPositions(
                 if not sampled:
                     old[group] = "never seen"
                 elif age is None:
-                    old[group] = f"nobody knows how old it is; {SET_CLOCKS}"
+                    old[group] = f"of unknown age; {SET_CLOCKS}"
                 elif age > self.max_age_s:
-                    old[group] = f"seen {age:.0f} s before"
+                    old[group] = f"{age:.0f} s old"
         if old:
             return Unknown(
-                "their coordinators are silent, and the watcher's word is too old: "
+                "the coordinators of these groups do not answer, and the watcher's positions are too old: "
                 + ", ".join(f"{group} ({why})" for group, why in old.items())
-                + "; failover.max_position_age_s allows older ones"
+                + "; raise failover.max_position_age_s to accept older positions"
             )
         count = sum(len(offsets) for offsets in found.values())
-        told = f"; as the watcher last saw them: {', '.join(silent)}" if silent else ""
+        told = f"; by the watcher's newest sample: {', '.join(silent)}" if silent else ""
         return Done(
             RecordedPositions(
                 positions={group: found[group] for group in self.groups},
                 at_s={group: at_s[group] for group in self.groups},
                 sampled=tuple(silent),
             ),
-            f"{count} positions of {len(self.groups)} groups{told}",
+            f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}{told}",
         )

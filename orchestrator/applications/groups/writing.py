@@ -37,6 +37,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.ports import Clusters, Pools
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 
 _GROUPS_AT_ONCE = 8
@@ -50,7 +51,7 @@ def commit_offsets(run: Running, target: Kafka, wanted: Wanted) -> Outcome[Nothi
 
     def write(group: str) -> str:
         if run.is_cancelled():
-            return f"group {group}: not written, the run was interrupted"
+            return f"offsets of group {group} not written: the run was interrupted"
         try:
             target.write_group_offsets(group, wanted[group], may_write=run.may_write)
         except ClusterError as error:
@@ -66,7 +67,7 @@ def not_committed(target: Kafka, wanted: Wanted) -> list[str]:
     """Which of the offsets are not what is committed now, in words. Raises `ClusterError`."""
     committed = target.committed(wanted)
     return [
-        f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
+        f"{group} {tp} at {committed[group].get(tp)} instead of {offset}"
         for group, offsets in wanted.items()
         for tp, offset in offsets.items()
         if committed[group].get(tp) != offset
@@ -83,7 +84,7 @@ class _Written(
     VerifiedUndo,
     Effect[WrittenOffsets],
     phase="translate",
-    title="Write explicit offsets for each group on every partition it will read",
+    title="Write the translated offsets of every group",
     expected_s=0.3,
     timeout_s=60.0,
 ):
@@ -107,7 +108,7 @@ class _Written(
         target = run.port(Clusters).cluster(self._at)
         for group, offsets in self._saved_offsets(run).items():
             if run.is_cancelled():
-                return Unknown(f"group {group}: not restored, the run was interrupted")
+                return Unknown(f"offsets of group {group} not restored: the run was interrupted")
             if offsets:
                 target.write_group_offsets(group, offsets, may_write=run.may_write)
         return Done(Nothing())
@@ -117,7 +118,7 @@ class _Written(
         saved = self._saved_offsets(run)
         committed = run.port(Clusters).cluster(self._at).committed(saved)
         wrong = [
-            f"{group} {tp}: {committed[group].get(tp)}, not {offset}"
+            f"{group} {tp} at {committed[group].get(tp)} instead of {offset}"
             for group, offsets in saved.items()
             for tp, offset in offsets.items()
             # The group sync may be at work again, and only moves forward.
@@ -126,7 +127,7 @@ class _Written(
         if wrong:
             return Failed("; ".join(wrong[:_LISTED]))
         count = sum(len(offsets) for offsets in saved.values())
-        return Done(Nothing(), f"{count} offsets as before")
+        return Done(Nothing(), f"{plural(count, 'offset')} as before the run")
 
     def _saved_offsets(self, run: Running) -> GroupOffsets:
         saved = run.of(self.saved).offsets
@@ -134,7 +135,11 @@ class _Written(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class WriteOffsets(_Written, name="write-offsets"):
+class WriteOffsets(
+    _Written,
+    name="write-offsets",
+    title="Write the translated offsets of every group at {mirror.target}",
+):
     """Commit each group's offsets, several groups at a time. A group with members refuses by itself.
 
     A group sync may still be at it: it moves an offset of an idle group forward to its own
@@ -162,7 +167,10 @@ class WriteOffsets(_Written, name="write-offsets"):
             engine = run.port(Participants).engine(run.port(Topology), self.mirror)
             if engine.syncs_positions(run, self.mirror, run.timeout_s / 2):
                 listed = ", ".join(ahead[:_LISTED])
-                return Failed(f"the group sync still runs, and would move forward again: {listed}")
+                return Failed(
+                    "the mirror's group sync still runs, and would move "
+                    f"these offsets forward again: {listed}"
+                )
         found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
         return Done(self._written(wanted)) if isinstance(found, Done) else found
 
@@ -200,7 +208,9 @@ class WriteOffsets(_Written, name="write-offsets"):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class WriteBack(_Written, name="write-back"):
+class WriteBack(
+    _Written, name="write-back", title="Write the translated offsets of every group at {cluster}"
+):
     """Commit every partition that a group will read there, several groups at a time.
 
     `synced_by`: mirrors that go on running, and whose group sync moves an idle group forward to its own
@@ -222,8 +232,11 @@ class WriteBack(_Written, name="write-back"):
             engine = run.port(Participants).engine(run.port(Topology), mirror)
             if group_sync := engine.syncs_positions(run, mirror, 0.0):
                 listed = ", ".join(ahead[:_LISTED])
-                said = f"the group sync of {mirror} runs, and would move forward again: {listed}"
-                return Failed(f"{said}. Stop its connector {group_sync} for the time of the move")
+                said = (
+                    f"the group sync of the mirror {mirror} runs, and would move "
+                    f"these offsets forward again: {listed}"
+                )
+                return Failed(f"{said}. Stop the connector {group_sync} for the duration of the move")
         found = commit_offsets(run, run.port(Clusters).cluster(self._at), wanted)
         return Done(WrittenOffsets(written=wanted)) if isinstance(found, Done) else found
 
@@ -246,7 +259,8 @@ class WriteBack(_Written, name="write-back"):
 
 
 def _count(wanted: Wanted) -> str:
-    return f"{sum(len(offsets) for offsets in wanted.values())} offsets of {len(wanted)} groups"
+    count = sum(len(offsets) for offsets in wanted.values())
+    return f"{plural(count, 'offset')} of {plural(len(wanted), 'group')}"
 
 
 def _ahead_of(wanted: Wanted, saved: Mapping[str, Mapping[TopicPartition, int]]) -> list[str]:

@@ -51,7 +51,7 @@ class AwaitConfirmations(
     Look[Confirmations],
     name="await-landing-records",
     phase="verify",
-    title="See the first record of each producer",
+    title="Verify that every producer writes: wait for its first record",
     expected_s=2.0,
     timeout_s=60.0,
     words=(ATTEST_WRITING,),
@@ -177,5 +177,5 @@ def _in_words(refusal: ClusterError | None) -> tuple[str, str]:
     if refusal is None:
         return "", ""
     is_forbidden = refusal.code == "TOPIC_AUTHORIZATION_FAILED"
-    hint = "the operator needs READ on these topics" if is_forbidden else refusal.hint
-    return f"its records cannot be read: {refusal.problem}", hint or "look again: dcctl resume RUN FILE"
+    hint = "give dcctl's principal READ on these topics" if is_forbidden else refusal.hint
+    return f"its records cannot be read: {refusal.problem}", hint or "verify again: dcctl resume RUN FILE"

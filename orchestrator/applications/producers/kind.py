@@ -56,7 +56,7 @@ class Producers(OnHosts):
         if not way.named(self.NAME) or ground.landing is not None:
             return ()
         ends = RecordTopicEnds(cluster=way.entered.cluster, topics=self._topics(way))
-        title = "Record where the topics end in which they write on"
+        title = f"Record the end offsets at {way.entered} of the topics that producers write to"
         return (book.add(ends, id=way.id("record-ends"), title=title, after=ground.arrived),)
 
     def see(  # noqa: PLR0917

@@ -19,7 +19,7 @@ from orchestrator.wording import listed
 Headers = Sequence[tuple[str, bytes | None]]
 
 _LISTED = 4
-_RESTART = "does it still have the old bootstrap servers? Let it begin anew, then resume the run"
+_RESTART = "does it still have the old bootstrap servers? Restart it, then resume the run"
 ConfirmationOutcome = Literal["seen", "attested", "not-seen", "unknown"]
 
 
@@ -114,8 +114,8 @@ def landing_writers(topology: Topology, left: str, entered: str, topics: Iterabl
 def first_records_wanted(writers: Writers, producers: Sequence[str]) -> str:
     """Who is to be seen; that nothing tells some of them apart is said before anything is done."""
     indistinct = [name for name in producers if not writers.topics_that_tell(name)]
-    but = f", but of {', '.join(indistinct)}: nothing tells theirs from others'" if indistinct else ""
-    return f"See the first record of each producer{but}"
+    but = f" (except {', '.join(indistinct)}, whose records look like those of others)" if indistinct else ""
+    return f"Verify that every producer writes: wait for its first record{but}"
 
 
 class Watch:
@@ -188,10 +188,10 @@ class Watch:
         if name in self._seen:
             return self._seen[name]
         if name in self._attested:
-            return Confirmation(producer=name, outcome="attested", by="a person attests it")
+            return Confirmation(producer=name, outcome="attested", by="a person attests that it writes")
         topics = self._writers.sharing(name)
         if topics and not self.grown.intersection(topics):
-            reason = f"nothing was written to {', '.join(topics)}"
+            reason = f"no record was written to {', '.join(topics)}"
             return Confirmation(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
         if name in self.indistinct:
             return cannot_be_told(self._writers, name, ids)
@@ -200,7 +200,7 @@ class Watch:
             return Confirmation(producer=name, outcome="unknown", reason=problem, hint=hint)
         nobody = sum(self.unclaimed[topic] for topic in telling)
         reason = f"no record of its own in {', '.join(telling)}"
-        reason += f"; {nobody:,} there carry nobody's mark" if nobody else ""
+        reason += f"; {nobody:,} records there carry no producer's mark" if nobody else ""
         return Confirmation(producer=name, outcome="not-seen", reason=reason, hint=_RESTART)
 
     def _confirmation(self, name: str, record: WrittenRecord) -> Confirmation:
@@ -235,17 +235,17 @@ def cannot_be_told(writers: Writers, name: str, ids: Mapping[str, int | None]) -
         return Confirmation(
             producer=name,
             outcome="unknown",
-            reason="writes none of the topics that are mirrored",
+            reason="writes to none of the mirrored topics",
         )
     told = []
     for topic, others in shared.items():
         count = ids.get(topic)
-        known = "" if count is None else f" ({count} producer ids have written there since)"
+        known = "" if count is None else f" ({count} producer ids have written there since the move)"
         told.append(f"{topic} with {', '.join(others)}{known}")
     return Confirmation(
         producer=name,
         outcome="unknown",
-        reason=f"shares {'; '.join(told)}: whose a record is nothing tells",
+        reason=f"shares {'; '.join(told)}: its records cannot be told from those of the others",
         hint="for the next move give it an `identified_by`: a header that all its records carry",
     )
 
@@ -259,11 +259,13 @@ def told(rows: Iterable[Confirmation], timeout_s: float) -> str:
         parts.append(f"first records: {listed(seen, _LISTED)}")
     attested = [row.producer for row in rows if row.outcome == "attested"]
     if attested:
-        parts.append(f"attested by a person: {', '.join(attested)}")
+        parts.append(f"attested to write by a person: {', '.join(attested)}")
     missing = [row.producer for row in rows if row.outcome == "not-seen"]
     if missing:
-        parts.append(f"not seen within {timeout_s:g} s: {', '.join(missing)}")
-    parts += [f"unknown: {row.producer} {row.reason}" for row in rows if row.outcome == "unknown"]
+        parts.append(f"producers without a record within {timeout_s:g} s: {', '.join(missing)}")
+    parts += [
+        f"unknown whether {row.producer} writes: it {row.reason}" for row in rows if row.outcome == "unknown"
+    ]
     return "; ".join(parts)
 
 

@@ -20,7 +20,7 @@ from orchestrator.wording import listed
 _NAMED = 2
 Place = Callable[[TopicPartition, int], Translated]
 # Where the run itself finds the place later, in what cannot be read before it.
-_LATER = Translated(0, False, None, "placed once the mirror has stopped")
+_LATER = Translated(0, False, None, "translated once the mirror has stopped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def foreseen_back(mirror: Replication) -> Place:
         if read.topic in own:
             return _LATER
         pair = f"{mirror.source} → {mirror.target}"
-        return Translated(None, False, None, f"{read.topic} is not of the mirror {pair}")
+        return Translated(None, False, None, f"{read.topic} is not copied by the mirror {pair}")
 
     return translate
 
@@ -122,4 +122,4 @@ def in_unjudged_files(files: Iterable[str]) -> str:
     told = listed(files, _NAMED)
     if not told:
         return ""
-    return f"its state is in files as RocksDB's ({told}), which nobody here can judge: it may lack some"
+    return f"its state is in files as RocksDB's ({told}), which dcctl cannot check: some files may be missing"

@@ -18,14 +18,15 @@ from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
+from orchestrator.topology.rules.rule import plural
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.wording import listed
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
 # and may lack no more than the batch that was being written.
 BATCHES_BEHIND = 2
-_START_ANEW = "take the query out of the file, and start it anew by hand"
-_UNDATED = "the clock by which the copy was dated differs"
+_START_ANEW = "take the query out of the file, and start it with a new checkpoint by hand"
+_UNDATED = "the age of its copy is unknown: the clocks of the machines differ"
 
 
 def checkpoints_of(s: Situation) -> Part[Seen]:
@@ -36,7 +37,8 @@ def checkpoints_of(s: Situation) -> Part[Seen]:
 def checkpoints_copied(s: Situation) -> GateResult:
     """A checkpoint that lay in the lost site alone is lost with it."""
     limit = (
-        f"a copy at most {BATCHES_BEHIND} batches behind, {s.age_limit_s:g} s old when the source was lost"
+        f"a copy of each checkpoint, at most {BATCHES_BEHIND} batches behind and "
+        f"{s.age_limit_s:g} s old when {s.left} was lost"
     )
     part = s.copying.samples
     for needed in (part, checkpoints_of(s)):
@@ -44,7 +46,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
             return absent("checkpoints-copied", needed, limit)
     if part.value is None or not _moving(s):
         return gate_result(
-            "checkpoints-copied", "ok", "no Spark query", limit, "there is nothing to relocate"
+            "checkpoints-copied", "ok", "no Spark query", limit, "no Spark query is to be moved"
         )
     copies, anew = part.value.copies, part.value.recreated
     # Against the moment of reading, while it is not lost: observing the rest may take its time.
@@ -53,7 +55,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
     for query in _moving(s):
         copy = copies.get(query.name)
         if copy is None or copy.batch is None:
-            wrong.append(f"{query.name}: no copy")
+            wrong.append(f"{query.name}: there is no copy of its checkpoint")
             continue
         age = age_s(lost_at_s, copy.at_s)
         behind = max(0, (copy.source_batch or copy.batch) - copy.batch)
@@ -70,9 +72,15 @@ def checkpoints_copied(s: Situation) -> GateResult:
         is_old = (age is None or age > s.age_limit_s) and not (s.words.sick and not copy.problem)
         if behind > BATCHES_BEHIND or is_old:
             is_undated = age is None and bool(copy.at_s)
-            wrong.append(f"{query.name}: {copy.problem or (_UNDATED if is_undated else 'the copy is old')}")
+            wrong.append(
+                f"{query.name}: "
+                f"{copy.problem or (_UNDATED if is_undated else 'the copy of its checkpoint is too old')}"
+            )
         elif void:
-            wrong.append(f"{query.name}: committed before {listed(void)} was made anew at the source")
+            wrong.append(
+                f"{query.name}: its batch was committed before {listed(void)} "
+                f"was deleted and created again at {s.left}"
+            )
     if wrong:
         return gate_result(
             "checkpoints-copied",
@@ -81,7 +89,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
             limit=limit,
             reason=listed(wrong),
             hint="does the watcher reach the checkpoint and the place of its copy? "
-            "If the site is lost: take the query out of the file, and start it anew by hand",
+            "If the site is lost: take the query out of the file, and start it with a new checkpoint by hand",
         )
     refused, unknown, hints = relocations_foreseen(s)
     return gate_result(
@@ -89,7 +97,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
         "refused" if refused else "unknown" if unknown else "ok",
         measured=listed(seen) or "none",
         limit=limit,
-        reason=listed(refused or unknown) or "each query can go on with its state",
+        reason=listed(refused or unknown) or "the checkpoint and state of every Spark query are copied",
         hint="; ".join(hints),
     )
 
@@ -134,13 +142,13 @@ def queries_back(s: Situation) -> GateResult:
     limit = f"the checkpoint of each Spark query at {s.left} can be read, and has a committed batch"
     names = [query.name for query in _moving(s)]
     if not names:
-        return gate_result("queries", "ok", "none", limit, "groups only")
+        return gate_result("queries", "ok", "no Spark query", limit, "no Spark query is to be moved")
     part = checkpoints_of(s)
     if part.value is None:
         return absent("queries", part, limit)
     seen = part.value
     count = sum(len(checkpoint.positions) for checkpoint in seen.values())
-    measured = f"{listed(names)}: {count} positions"
+    measured = f"{listed(names)}: {plural(count, 'position')}"
     unknown = {name: found.why_unknown for name, found in seen.items() if found.why_unknown}
     refused = {
         query.name: why_not_relocated(query, seen[query.name], foreseen_back(s.own_mirror))
@@ -155,7 +163,7 @@ def queries_back(s: Situation) -> GateResult:
         hint = "; ".join(dict.fromkeys(seen[name].hint for name in unknown if seen[name].hint))
         said = listed(f"{name}: {why}" for name, why in unknown.items())
         return gate_result("queries", "unknown", measured, limit, said, hint)
-    return gate_result("queries", "ok", measured, limit, PLACED_LATER)
+    return gate_result("queries", "ok", measured, limit, f"the positions of {listed(names)} {PLACED_LATER}")
 
 
 def queries_ready(s: Situation) -> tuple[GateResult, ...]:
@@ -166,13 +174,16 @@ def queries_ready(s: Situation) -> tuple[GateResult, ...]:
     names, seen = [query.name for query in _moving(s)], checkpoints_of(s)
     if not names:
         return ()
-    limit = "nothing forbids to relocate the checkpoint of any Spark query, as far as it is copied"
+    limit = "the checkpoint of each Spark query can be relocated, as far as it is copied"
     if seen.value is None:
         return (absent("queries", seen, limit),)
     refused, unknown, hints = relocations_foreseen(s, only_copied=True)
-    unknown += [f"{name}: its checkpoint was not looked at" for name in names if name not in seen.value]
+    unknown += [f"{name}: its checkpoint was not examined" for name in names if name not in seen.value]
     outcome: GateOutcome = "refused" if refused else "unknown" if unknown else "ok"
-    reason = listed(refused or unknown) or "they are relocated once all stands still"
+    reason = (
+        listed(refused or unknown)
+        or f"the checkpoints of {listed(names)} are relocated once nothing is written any more"
+    )
     return (gate_result("queries", outcome, listed(names), limit, reason, "; ".join(hints)),)
 
 

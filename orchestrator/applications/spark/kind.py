@@ -96,7 +96,7 @@ class SparkQueries(ReadersOnHosts):
                     f"query {query}",
                     f"cannot go from {way.left} to {way.entered} by {routes}: a checkpoint is relocated only "
                     "by the map of a mirror that stands behind everything",
-                    "move it together with its topics, or let it begin anew there",
+                    "move the query together with its topics, or start it there with a new checkpoint",
                 )
             if ground.landing is not None:
                 relocated.append(self._relocate(book, way, ground, ground.landing, left, query, feed))

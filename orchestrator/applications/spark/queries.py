@@ -36,9 +36,10 @@ from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
 from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 
-_COPY_STAYS = "nothing opens the copy before it is relocated, and the watcher brings it up to date again"
+_COPY_STAYS = "no query opens the copy before it is relocated, and the watcher updates it again"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -46,7 +47,7 @@ class CopyCheckpoint(
     Effect[Nothing],
     name="copy-checkpoint",
     phase="relocate",
-    title="Copy the checkpoint of {query} as it was left",
+    title="Copy the final checkpoint of the stopped query {query} to {to}",
     expected_s=0.5,
     timeout_s=60.0,
     stays=_COPY_STAYS,
@@ -68,7 +69,7 @@ class CopyPartialCheckpoint(
     Effect[Nothing],
     name="copy-left-checkpoint",
     phase="relocate",
-    title="Copy the checkpoint of {query} as far as it can be read",
+    title="Copy the checkpoint of {query} to {to} as far as it can be read",
     expected_s=0.5,
     timeout_s=30.0,
     stays=_COPY_STAYS,
@@ -94,14 +95,14 @@ class CopyPartialCheckpoint(
         history = seen.samples(self.mirror)
         copy = history.copies.get(self.query)
         if copy is None or copy.batch is None:
-            return Unknown(f"{found.message}; there is no other copy")
+            return Unknown(f"{found.message}; the watcher has no copy either")
         age = age_s(history.comparable_s(seen.samples_at_s(self.mirror)), copy.at_s)
         if age is None:
-            return Unknown(f"{found.message}; nobody knows how old the watcher's copy is; {SET_CLOCKS}")
+            return Unknown(f"{found.message}; the age of the watcher's copy is unknown; {SET_CLOCKS}")
         if age > self.max_age_s:
-            hint = "failover.max_position_age_s allows an older one"
+            hint = "raise failover.max_position_age_s to accept an older copy"
             return Unknown(f"{found.message}; the watcher's copy is {age:.0f} s old; {hint}")
-        return Done(Nothing(), f"it goes on from the watcher's copy: {found.message}")
+        return Done(Nothing(), f"{self.query} goes on from the watcher's copy: {found.message}")
 
 
 def _brought_over(
@@ -122,7 +123,7 @@ class _Relocates(
     Reversible,
     Effect[RelocatedQuery],
     phase="relocate",
-    title="Relocate the checkpoint of {query}",
+    title="Translate the checkpoint of Spark query {query} and put it in place",
     expected_s=0.5,
     timeout_s=300.0,  # state of any size, where the file system has no links
     is_whole_or_nothing=True,
@@ -258,7 +259,7 @@ def _relocated(found: RelocatedQuery) -> Done[RelocatedQuery]:
     rows, is_new_identity = found.report["positions"], found.report["is_new_identity"]
     exact = sum(bool(row["exact"]) for row in rows)
     identity = f", new identity at the sink: {found.report['sink_identity']}" if is_new_identity else ""
-    said = f"behind batch {found.from_batch}; {len(rows)} positions, {exact} exact{identity}"
+    said = f"after batch {found.from_batch}; {plural(len(rows), 'position')}, {exact} exact{identity}"
     return Done(found, said)
 
 
@@ -267,7 +268,7 @@ class NoteBatch(
     Look[RelocatedQuery],
     name="note-batch",
     phase="relocate",
-    title="Note the last batch of {query}",
+    title="Record the last batch of Spark query {query}",
 ):
     """The last batch of a query that goes on with its checkpoint: a later one shows it at work."""
 
@@ -277,7 +278,7 @@ class NoteBatch(
     def perform(self, run: Running) -> Outcome[RelocatedQuery]:
         """See `Effect`."""
         newest = run.port(QueryCheckpoints).newest_batch(self.query, self.to)
-        said = "it has none yet" if newest is None else f"batch {newest}"
+        said = f"{self.query} has no batch yet" if newest is None else f"last batch {newest}"
         return Done(
             RelocatedQuery(query=self.query, from_batch=-1 if newest is None else newest, report={}), said
         )
@@ -288,7 +289,7 @@ class AwaitQueryProgress(
     Look[Nothing],
     name="await-query-progress",
     phase="verify",
-    title="See each Spark query commit a batch",
+    title="Verify that every Spark query at {to} commits a batch",
     expected_s=20.0,
     timeout_s=180.0,
 ):
@@ -312,6 +313,13 @@ class AwaitQueryProgress(
             return not waiting
 
         if run.await_true(has_all_committed, run.timeout_s):
-            return Done(Nothing(), f"{len(relocated)} queries at work")
+            return Done(
+                Nothing(),
+                f"every query has committed a batch at {self.to}: "
+                f"{', '.join(found.query for found in relocated)}",
+            )
         silent = sorted(waiting)
-        return Unknown(f"no batch within {run.timeout_s:g} s: {', '.join(silent)}", {"not_seen": silent})
+        return Unknown(
+            f"queries without a new batch within {run.timeout_s:g} s: {', '.join(silent)}",
+            {"not_seen": silent},
+        )

@@ -54,7 +54,7 @@ def _told(known: Known) -> Sequence[QueryTold]:
     found = []
     for query in known.consumers:
         copy, seen = copies.get(query.name), checkpoints.get(query.name)
-        problem = copy.problem if copy else "no watcher has said anything of its checkpoint"
+        problem = copy.problem if copy else "no watcher has reported on its checkpoint"
         has_copy = copy is not None and copy.batch is not None
         told = QueryTold(
             query=query.name,

@@ -114,16 +114,16 @@ BY_BATCHES = AuditedKind(ledger=Batches(), counts_by_key=True)
 
 
 def audited_kind(name: str) -> AuditedKind:
-    """The kind of that name. Raises `AuditError` where nobody says what ledger it keeps."""
+    """The kind of that name. Raises `AuditError` where what ledger it keeps is unknown."""
     try:
         kind = kind_named(name)
         if kind.audited:
             return KINDS.part(name, kind.audited, AuditedKind)
     except DcctlError as error:
-        problem = f"nobody says what ledger it keeps: {error.problem}"
+        problem = f"what ledger it keeps is unknown: {error.problem}"
         raise AuditError(f"kind {name}", problem, error.hint) from None
     raise AuditError(
-        f"kind {name}", "nobody says what ledger it keeps", "its declaration lacks a reference `audited`"
+        f"kind {name}", "what ledger it keeps is unknown", "its declaration lacks a reference `audited`"
     )
 
 

@@ -84,7 +84,7 @@ def fault_of(run: RunResult) -> Fault:
     by = f" by {request['by']}" if request.get("by") else ""
     seen = "seen by the watcher" if seen_at_s is not None else "not seen by a watcher"
     sick = tuple(request.get("sick") or ())
-    what = "sick, attested" if sick else "attested"
+    what = "degraded, attested" if sick else "attested"
     return Fault(
         kind=f"{what}{by}, {seen}",
         targets=sick or tuple(request.get("attested") or (run.source,)),

@@ -114,8 +114,9 @@ class Taking:
         }
         if stated and found is None:
             text = (
-                f"{name}: its ledger of life {self._inputs.life_after} was cut back and does not"
-                f" tell any more where it went on ({', '.join(map(str, stated))}): make the report sooner"
+                f"{name}: its ledger of life {self._inputs.life_after} was truncated, and does"
+                " not show any more where the client went on "
+                f"({', '.join(map(str, stated))}): make the report sooner"
             )
             yield Finding("unknown", text)
         for place, offset in stated.items():

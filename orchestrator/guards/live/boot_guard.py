@@ -90,9 +90,9 @@ _HELP = {
     "cluster": "the broker's cluster, by its name in the topology file",
     "server": "the name of this guard in the ensemble, where each broker of the cluster has its own",
     "file": "the topology file; `coordination` in it names the ensemble that is asked",
-    "data": "the broker's data folder (log.dirs); the guard keeps a small file there if it comes new",
+    "data": "the broker's data folder (log.dirs); the guard keeps a small file there if the folder is new",
     "open": "the broker's properties file that lets applications in",
-    "closed": "its properties file that lets in brokers, operator and replication engine alone",
+    "closed": "its properties file that lets in only brokers, the operator and the replication engine",
 }
 
 

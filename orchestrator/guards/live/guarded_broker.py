@@ -241,7 +241,7 @@ class _Ensemble:
         except DcctlError as error:
             problem = error.problem
         except Exception as error:  # noqa: BLE001 - whatever it is, the turn is not this server's
-            problem = f"it cannot be taken: {_in_words(error)}"
+            problem = f"its turn cannot be taken: {_in_words(error)}"
         else:
             self._turn = coordination, lock
             return TurnAnswered(now_s(), is_ours=True)
@@ -255,7 +255,7 @@ class _Ensemble:
             try:
                 lock.release()
             except Exception as error:  # noqa: BLE001 - the end of the session lets go of it as well
-                _log(f"its turn to open was not let go of ({_in_words(error)}): its session is ended")
+                _log(f"its turn to open could not be released ({_in_words(error)}): its session is ended")
             _close(coordination)
 
     def _say(self, coordination: Coordination, says: Saying) -> None:
@@ -291,7 +291,7 @@ def _close(coordination: Coordination | None) -> None:
     try:
         coordination.close()
     except Exception as error:  # noqa: BLE001 - the next question has a connection of its own
-        _log(f"a connection to the coordination ensemble was not closed in good order ({_in_words(error)})")
+        _log(f"a connection to the coordination ensemble was not closed cleanly ({_in_words(error)})")
 
 
 def _in_words(error: Exception) -> str:

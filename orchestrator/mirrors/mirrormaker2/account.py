@@ -27,6 +27,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.snapshot.partial_view import named
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogReach, TopicPartition
 
 _LOOK_TIMEOUT_S = 5.0
@@ -41,7 +42,7 @@ class AccountPartial(
     Look[LossCounted],
     name="account-left",
     phase="drain",
-    title="Say what is lost, partition by partition",
+    title="Count the records lost at {mirror.source}, partition by partition",
     expected_s=1.5,
     timeout_s=45.0,
 ):
@@ -74,14 +75,15 @@ class AccountPartial(
         if seen.advanced and not standing.is_fenced:
             written = {tp: f"{records:,} records so far" for tp, records in seen.advanced.items()}
             return Failed(
-                f"written on after it stood still, and nobody is kept from it: {named(written)}. "
-                "Stop who writes there, or its brokers",
+                f"records were written at {self.mirror.source} after its logs "
+                "had stood still, and no producer is "
+                f"denied there: {named(written)}. Stop these producers, or the brokers",
                 {"still_written": {str(tp): said for tp, said in written.items()}},
             )
         allowed, untold = self.allowed_records, seen.endless | seen.unseen
         if untold and (allowed is not None or not standing.is_fenced):
-            why = "nobody is kept from writing" if allowed is None else f"{allowed:,} records may be lost"
-            return Unknown(f"{why}, and nobody knows of {named(untold)}")
+            why = "no producer is denied" if allowed is None else f"only {allowed:,} records may be lost"
+            return Unknown(f"the loss of some partitions is unknown, and {why}: {named(untold)}")
         return None
 
     def _counted(self, run: Running, standing: PartlyStanding, seen: _Seen) -> Outcome[LossCounted]:
@@ -91,14 +93,14 @@ class AccountPartial(
             behind = with_records(run, self.mirror, behind) if behind else {}
             gone = _with_records(run, self.mirror, gone)
         except (ClusterError, ConnectError) as error:
-            problem = f"what is not copied could not be read: {error.problem}"
+            problem = f"the records that are not copied could not be read: {error.problem}"
         not_copied: Counts = dict.fromkeys(seen.ends, 0)
         for tp, (first, end) in behind.items():
             not_copied[tp] += end - first
         for tp, ranges in gone.items():
             not_copied[tp] += sum(end - first for first, end in ranges)
         unknown = standing.unread | {
-            str(tp): f"{said}: {not_copied[tp]:,} of those before are not copied"
+            str(tp): f"{said}; {not_copied[tp]:,} earlier records are not copied"
             for tp, said in (seen.endless | seen.hidden_in_words()).items()
         }
         unknown |= {str(tp): said for tp, said in seen.unseen.items()}
@@ -115,7 +117,7 @@ class AccountPartial(
         allowed = self.allowed_records
         lost = sum(not_copied.values()) + sum(seen.late.values()) + sum(seen.beyond.values())
         if allowed is not None and lost > allowed:
-            said = f"{lost:,} records are not copied, {allowed:,} are allowed to be lost"
+            said = f"{lost:,} records are not copied, but only {allowed:,} may be lost"
             return Failed(f"{said}: {_in_words(accounts, gone)}", {"loss": loss})
         return Done(LossCounted(loss=loss), _in_words(accounts, gone))
 
@@ -167,12 +169,12 @@ class _Seen:
     def hidden_in_words(self) -> dict[TopicPartition, str]:
         """Each log of which more may come to light, and how much of it is known."""
         late = {
-            tp: f"{records:,} records came to light after it stood still, and more may"
+            tp: f"{records:,} records became readable after the log had stood still, and more may"
             for tp, records in self.late.items()
         }
         return late | {
-            tp: f"its leader holds {records:,} records more, which a replica in sync does not have yet: "
-            "nobody can read them, and they may still be acknowledged"
+            tp: f"its leader holds {records:,} more records that an in-sync replica does not have yet: "
+            "they cannot be read, and may still be acknowledged"
             for tp, records in self.beyond.items()
         }
 
@@ -196,11 +198,11 @@ def _seen_again(run: Running, cluster: str, standing: PartlyStanding) -> _Seen:
             problems.clear()
         for tp, place in found.items():
             if place.log is None:
-                unseen[tp] = f"not seen since it stood still: {place.problem}"
+                unseen[tp] = f"not readable since its log stood still: {place.problem}"
                 continue
             said = told[tp]
             if isinstance(said, ClusterError):
-                endless[tp] = f"nobody tells where its log ends ({said.problem})"
+                endless[tp] = f"its log end offset is unknown ({said.problem})"
                 reaches[tp] = LogReach(place.log.end_offset)
             else:
                 reaches[tp] = said
@@ -243,8 +245,8 @@ def _in_words(accounts: Mapping[TopicPartition, PartitionAccount], gone: Gone) -
     unknown: dict[TopicPartition, Any] = {
         tp: found.reason for tp, found in accounts.items() if found.lost is None
     }
-    said = f"{sum(known):,} records lost in {len(known)} partitions"
+    said = f"{plural(sum(known), 'record')} lost in {plural(len(known), 'partition')}"
     if gone:
         records = sum(end - first for ranges in gone.values() for first, end in ranges)
-        said += f"; {records:,} are not at the target although the mirror has passed them, {COPY_AGAIN}"
+        said += f"; {records:,} of them were skipped by the mirror, {COPY_AGAIN}"
     return said + (f"; unknown in {len(unknown)}: {named(unknown)}" if unknown else "")

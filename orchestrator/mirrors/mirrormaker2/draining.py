@@ -26,6 +26,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
@@ -42,7 +43,7 @@ class AwaitDrained(
     Look[Nothing],
     name="await-drained",
     phase="drain",
-    title="Wait until the mirror has copied everything, {limit_s:g} s at most",
+    title="Wait up to {limit_s:g} s until the mirror {mirror} is drained",
     expected_s=1.5,
 ):
     """Wait until the mirror, while it runs, has copied everything before the standing ends."""
@@ -64,7 +65,7 @@ class SeeArrived(
     Look[Nothing],
     name="see-arrived",
     phase="drain",
-    title="See that nothing is missing behind the stopped mirror",
+    title="Verify that the stopped mirror {mirror} has copied every record",
     expected_s=0.3,
     timeout_s=15.0,
 ):
@@ -127,12 +128,17 @@ def drained(
     try:
         is_done = run.await_true(is_drained, timeout_s, poll_s=_POLL_S)
     except (ClusterError, ConnectError) as error:
-        return Unknown(f"cannot be seen: {error.subject}: {error.problem}")
+        return Unknown(
+            f"the position of the mirror {mirror} cannot be read: {error.subject}: {error.problem}"
+        )
     seconds = now_s() - begun_s
     if is_done and not left:
-        return Done(Nothing(), f"all {len(ends)} partitions copied to their ends ({seconds:.1f} s)")
+        return Done(
+            Nothing(),
+            f"the mirror {mirror} has copied {plural(len(ends), 'partition')} to the end ({seconds:.1f} s)",
+        )
     if run.is_cancelled():
-        return Failed("interrupted")
+        return Failed("the run was interrupted")
     return _not_copied(left, seconds)
 
 
@@ -158,6 +164,6 @@ def _not_copied(left: Ranges, seconds: float) -> Failed:
     each = (f"{tp} {end - start:,}" for tp, (start, end) in sorted(left.items()))
     told = listed(each, _LISTED, "partitions more")
     return Failed(
-        f"after {seconds:.0f} s {behind:,} records are not copied: {told}",
+        f"{plural(behind, 'record')} not copied after {seconds:.0f} s: {told}",
         {"not_copied": {str(tp): end - start for tp, (start, end) in left.items()}},
     )

@@ -156,7 +156,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         """See `MirrorEngine`."""
         stop = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
         step = way.id("stop-mirror", mirror)
-        stopped = book.add(stop, id=step, title="Stop the mirror", after=after)
+        stopped = book.add(stop, id=step, title=f"Stop the mirror {mirror}", after=after)
         end = RecordMirrorEnd(mirror=mirror, stopped=stopped)
         recorded = book.add(end, id=way.id("record-mirrored-ends", mirror))
         book.tell(MIRRORED, recorded)
@@ -182,10 +182,10 @@ class MirrorMaker2(Copying, MirrorEngine):
         )
         asked = behind(
             stand.end,
-            because="Connect answers nothing while it waits for a task of the group sync, so what "
-            "applications wait for is asked of it before",
+            because="Connect does not answer while a task of the group sync "
+            "stops, so the mirror's end is read first",
         )
-        title = "Stop the mirror's group sync and heartbeats"
+        title = f"Stop the group sync and heartbeats of the mirror {stand.mirror}"
         return book.add(stop, id=way.id("stop-group-sync", stand.mirror), title=title, after=[asked])
 
     def account(  # noqa: PLR0917
@@ -232,31 +232,36 @@ class MirrorMaker2(Copying, MirrorEngine):
         offsets = SetMirrorOffsets(mirror=ahead, rejoining=rejoining)
         offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", mirror))
         resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=ahead.workers)
-        fits = behind(offsets_set, because="a mirror beyond the end of its log would skip what comes next")
-        title = "Let the mirror go on from where it stopped"
+        fits = behind(
+            offsets_set, because="a mirror whose position is beyond the log end would skip the next records"
+        )
+        title = f"Resume the mirror {ahead} where it stopped"
         resumed = book.add(
             resume, id=way.id("resume-mirror", mirror), title=title, phase="drain", after=[fits]
         )
-        runs = behind(resumed, because="nothing arrives before")
+        runs = behind(resumed, because="no record arrives before")
         arrives = AwaitTail(mirror=ahead, standing=standing, rejoining=rejoining, limit_s=timeout_s)
         tail = book.add(arrives, id=way.id("tail-arrives", mirror), after=[runs])
-        stands = behind(standing, because="nobody writes where topics and rights are made")
+        stands = behind(standing, because="no application writes while topics and access rules are created")
         prepare = PrepareReverse(mirror=mirror)
         prepared = book.add(prepare, id=way.id("prepare-reverse", mirror), after=[stands])
-        has_topics = behind(prepared, because="the mirror back finds its topics as durable as they shall be")
+        has_topics = behind(prepared, because="the reverse mirror needs its topics with their settings")
         created = book.add(
             CreateReverse(mirror=mirror), id=way.id("create-reverse", mirror), after=[has_topics]
         )
-        is_there = behind(created, because="Connect takes offsets of a connector that it knows")
+        is_there = behind(created, because="Connect takes offsets only for a connector that exists")
         begin = SetReverseStarts(mirror=mirror, starts=dict(starts))
         starts_set = book.add(begin, id=way.id("set-reverse-offsets", mirror), after=[is_there])
         resume = ResumeConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
-        is_set = behind(starts_set, because="it begins at the first record that was written at the standby")
-        title = "Start the reverse mirror"
+        is_set = behind(
+            starts_set,
+            because="the reverse mirror begins at the first record that was written at the standby",
+        )
+        title = f"Start the reverse mirror {mirror}"
         resumed = book.add(
             resume, id=way.id("resume-reverse", mirror), title=title, phase="drain", after=[is_set]
         )
-        runs = behind(resumed, because="nothing is brought back before")
+        runs = behind(resumed, because="no record is copied back before")
         catch_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
         caught_up = book.add(catch_up, id=way.id("caught-up", mirror), after=[runs])
         return Rejoined(rejoining=rejoining, starts=starts_set, caught_up=(tail, caught_up))
@@ -264,10 +269,10 @@ class MirrorMaker2(Copying, MirrorEngine):
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""
         pause = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
-        title = f"Pause the mirror {mirror}: its map is read behind its end"
+        title = f"Stop the mirror {mirror} to read its offset map to the end"
         paused = book.add(pause, id=way.id("pause-mirror", mirror), title=title, after=after)
         end = RecordMirrorEnd(mirror=mirror, stopped=paused)
-        title = "Record where it and its topics end"
+        title = f"Record the position of the mirror {mirror} and the end offsets of its topics"
         return Stand(
             mirror=mirror,
             stopped=paused,
@@ -284,7 +289,7 @@ class MirrorMaker2(Copying, MirrorEngine):
     def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:
         """See `MirrorEngine`."""
         go_on = ResumeConnectors(connectors=tuple(_names(way, mirror)), workers=mirror.workers)
-        title = f"Let the mirror {mirror} go on, its group sync too"
+        title = f"Resume the mirror {mirror} and its group sync"
         return book.add(
             go_on, id=way.id("mirror-goes-on", mirror), title=title, phase="redirect", after=after
         )

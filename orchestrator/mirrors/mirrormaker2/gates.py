@@ -20,9 +20,12 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.rejoining import Rejoining
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+from orchestrator.topology.rules.rule import plural
 from orchestrator.wording import listed
 
-_PLAINLY = "exactly.once.source.support=disabled at every worker, and copies made anew (docs/copies.md)"
+_PLAINLY = (
+    "set exactly.once.source.support=disabled at every worker, and copy the topics again (docs/copies.md)"
+)
 
 
 @asked_again()
@@ -35,25 +38,29 @@ def mirror_there(s: Situation) -> GateResult:
     """Connect answers for each connector; on the way back the mirror goes on from where it stopped."""
     is_back = s.case == "back"
     gate_id = "mirror-there" if is_back else "mirror-controlled"
-    limit = f"the mirror's connectors are known, so that they can be {'started' if is_back else 'stopped'}"
+    limit = (
+        f"Connect knows the mirror's connectors, so that they can be {'started' if is_back else 'stopped'}"
+    )
     part = s.copying.states
     if part.value is None:
         return absent(gate_id, part, limit)
     states = {name: part.value.get(name, "missing") for name in connector_names(s.own_mirror)}
     missing = [name for name, state in states.items() if state == "missing"]
     hint = (
-        f"create it again at the workers of {s.left} with initial_state STOPPED: "
-        "dcctl apply FILE leaves a mirror alone that a move has stopped"
+        f"create the connector again at the Connect workers of {s.left} with initial_state STOPPED: "
+        "dcctl apply FILE does not touch a mirror that a move has stopped"
         if is_back
-        else "does the mirror run under other names, or elsewhere? "
-        "A deleted one has to be made again (while both sides are up: dcctl apply FILE)"
+        else "do the mirror's connectors have other names, or run elsewhere? "
+        "A deleted one has to be created again (while both sides are up: dcctl apply FILE)"
     )
     return gate_result(
         gate_id,
         "refused" if missing else "ok",
         measured=listed(f"{name} {state}" for name, state in states.items()),
         limit=limit,
-        reason=f"no such connector: {listed(missing)}" if missing else "Connect answers for each",
+        reason=f"Connect has no connector {listed(missing)}"
+        if missing
+        else f"Connect knows every connector of the mirror: {listed(states)}",
         hint=hint if missing else "",
     )
 
@@ -65,7 +72,7 @@ def mirror_trusted(s: Situation) -> GateResult:
     tolerates errors goes on behind a record that it could not write. The workers that run the file's mirror
     run the one back as well. Settings are told before what the copies show of them: both have to be mended.
     """
-    limit = "the mirror writes without transactions, and passes over no record"
+    limit = "the mirror writes without transactions, and skips no record"
     mirror, seen = s.own_mirror, s.own_copying
     name = connector_names(mirror).source
     parts = {name: seen.settings}
@@ -87,15 +94,21 @@ def mirror_trusted(s: Situation) -> GateResult:
     for each, part in parts.items():
         wrong = [] if part.value is None else refused_values(part.value.config)
         reasons += [f"{each} has {key}={value}: {why}" for key, value, why in wrong]
-        hints += [f"take it out of {each}, and copy anew what it may have passed over"] if wrong else []
+        hints += (
+            [f"remove it from the configuration of {each}, and copy again what the mirror may have skipped"]
+            if wrong
+            else []
+        )
     if seen.settings.value is not None:
-        measured.append(f"{name}, and the workers that run it")
+        measured.append(f"{name}, and its Connect workers")
         if seen.settings.value.in_transactions:
-            reasons.append("its workers have exactly-once support for source connectors switched on")
+            reasons.append(
+                f"the Connect workers of {name} have exactly-once support for source connectors switched on"
+            )
             hints.append(_PLAINLY)
     if marked:
         measured.append(f"transactional producers in {len(marked)} copies")
-        reasons.append(f"somebody writes copies in transactions: {listed(marked)}")
+        reasons.append(f"copies are written in transactions: {listed(marked)}")
         hints.append(_PLAINLY)
     if not reasons and seen.samples.value is None:
         return absent("mirror-trusted", seen.samples, limit)
@@ -104,21 +117,27 @@ def mirror_trusted(s: Situation) -> GateResult:
         "refused" if reasons else "ok",
         measured="; ".join(measured),
         limit=limit,
-        reason="; ".join(reasons) or "it does",
+        reason="; ".join(reasons)
+        or f"the mirror's connector {name} writes without transactions, and skips no record",
         hint="; ".join(dict.fromkeys(hints)),
     )
 
 
 def watcher_alive(s: Situation) -> GateResult:
     """The watcher has been at work until now: a lost site ends sampling, not the watcher."""
-    limit = f"a round of the watcher at most {s.age_limit_s:g} s ago"
+    limit = f"the last round of the watcher at most {s.age_limit_s:g} s ago"
     part = s.copying.samples
     if part.value is None:
         return absent("watcher-alive", part, limit)
     last = part.value.last_sign_of_life_s
     if last is None:
         return gate_result(
-            "watcher-alive", "refused", "no round", limit, "the watcher never ran here", "dcctl watch FILE"
+            "watcher-alive",
+            "refused",
+            "no round",
+            limit,
+            "no watcher has ever run here",
+            "start one: dcctl watch FILE",
         )
     # Against the moment of reading: observing the rest may take its time on a busy machine.
     age = age_s(part.at_s, last)
@@ -128,7 +147,7 @@ def watcher_alive(s: Situation) -> GateResult:
             "unknown",
             measured=f"{last - part.at_s:.1f} s in the future of this machine",
             limit=limit,
-            reason="the clock of the machine that watches and the clock of this one differ",
+            reason="the clocks of the watcher's machine and of this machine differ",
             hint=SET_CLOCKS,
         )
     is_silent = age > s.age_limit_s
@@ -137,8 +156,10 @@ def watcher_alive(s: Situation) -> GateResult:
         "refused" if is_silent else "ok",
         measured=f"{age:.1f} s ago",
         limit=limit,
-        reason="the watcher is silent: what it recorded may be old" if is_silent else "it is at work",
-        hint="start the watcher at the target again: dcctl watch FILE" if is_silent else "",
+        reason=f"the watcher has been silent for {age:.1f} s: its samples may be old"
+        if is_silent
+        else f"the watcher runs: its last round was {age:.1f} s ago",
+        hint=f"start the watcher at {s.entered} again: dcctl watch FILE" if is_silent else "",
     )
 
 
@@ -164,22 +185,26 @@ def loss_within_budget(s: Situation) -> GateResult:
             "unknown",
             "not measured",
             limit,
-            listed(sorted(set(filter(None, reasons)))) or "the watcher has no samples to tell it from",
-            "without samples only a person can know: this tool does not",
+            listed(sorted(set(filter(None, reasons))))
+            or "the watcher has no samples to compute the loss from",
+            "without samples dcctl cannot compute the loss; start the watcher, and try again",
         )
     at_most, seconds_at_most = found.at_most, found.seconds_at_most
     missing = records_passed_over(found)
-    told = f"; {missing} of them are not at the target although the mirror has passed them" if missing else ""
+    told = f"; {missing} of them are missing among the copies at {s.entered}" if missing else ""
     too_many = records is not None and at_most > records
     too_long = seconds is not None and (seconds_at_most is None or seconds_at_most > seconds)
     span = "an unknown time" if seconds_at_most is None else f"{seconds_at_most:.1f} s"
-    said = "by the person who accepts the loss" if accepted is not None else "by the file"
+    said = "the person who accepts the loss" if accepted is not None else "the file"
     return gate_result(
         "loss-within-budget",
         "refused" if too_many or too_long else "ok",
         measured=f"at most {at_most} records of {span}{told}",
         limit=limit,
-        reason="more than the budget" if too_many or too_long else f"allowed {said}",
+        reason=(
+            f"at most {at_most:,} records ({span}) would be lost, "
+            + (f"more than the budget of {limit}" if too_many or too_long else f"which {said} allows")
+        ),
         hint=(
             f"--accept-loss {at_most}, if a person accepts that" + (f"; {COPY_AGAIN}" if missing else "")
             if too_many or too_long
@@ -190,7 +215,7 @@ def loss_within_budget(s: Situation) -> GateResult:
 
 def mirror_running(s: Situation) -> GateResult:
     """It copies: what is not copied cannot be drained."""
-    limit = "every connector of the mirror runs, with its tasks"
+    limit = "every connector of the mirror runs, and so do its tasks"
     part = s.copying.states
     if part.value is None:
         return absent("mirror-running", part, limit)
@@ -205,14 +230,20 @@ def mirror_running(s: Situation) -> GateResult:
         "refused" if wrong else "ok",
         measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
         limit=limit,
-        reason=listed(wrong) or "it copies",
-        hint="dcctl apply FILE lets them run again; what is not copied cannot be drained" if wrong else "",
+        reason=f"of the mirror not running: {listed(wrong)}"
+        if wrong
+        else f"every connector of the mirror runs: {listed(names)}",
+        hint="dcctl apply FILE starts them again; a mirror that does not copy cannot be drained"
+        if wrong
+        else "",
     )
 
 
 def mirror_lag(s: Situation) -> GateResult:
     """How far behind it is does not refuse: the drain has its own limit, and is undone beyond it."""
-    limit = f"the mirror's lag is known; it has {s.words.timeout_s:g} s to catch up"
+    limit = (
+        f"the mirror's lag is known; the run waits up to {s.words.timeout_s:g} s for the mirror to catch up"
+    )
     lag = s.once(lag_by_partition)
     if lag is None:
         ends = s.source.log_ends
@@ -223,13 +254,13 @@ def mirror_lag(s: Situation) -> GateResult:
         "ok",
         f"{behind:,} records in {len(lag)} partitions",
         limit,
-        "it is drained before promotion",
+        f"the mirror is {behind:,} records behind; it is drained before {s.entered} takes over",
     )
 
 
 def target_topics(s: Situation) -> GateResult:
     """Copies and landing topics are there, as the file has them."""
-    limit = "every mirrored and landing topic, with the source's partitions"
+    limit = f"every mirrored topic, and every topic that producers write to after the move, is at {s.entered}"
     part = s.target.topics
     if part.value is None:
         return absent("target-topics", part, limit)
@@ -239,7 +270,7 @@ def target_topics(s: Situation) -> GateResult:
         for at_target in dict.fromkeys((mirror.mirrored_topic(name), name)):
             state = part.value.get(at_target)
             if state is None:
-                wrong.append(f"{at_target} does not exist")
+                wrong.append(f"{at_target} does not exist at {s.entered}")
             elif topic is not None and len(state.leaders) != topic.partitions:
                 wrong.append(
                     f"{at_target} has {len(state.leaders)} partitions, the file says {topic.partitions}"
@@ -247,17 +278,17 @@ def target_topics(s: Situation) -> GateResult:
     return gate_result(
         "target-topics",
         "refused" if wrong else "ok",
-        measured=f"{len(part.value)} topics",
+        measured=plural(len(part.value), "topic"),
         limit=limit,
-        reason=listed(wrong) if wrong else "all of them are there",
-        hint=f"create them at {s.entered}, or correct the file" if wrong else "",
+        reason=listed(wrong) if wrong else f"{s.entered} has all topics, with the partitions of the file",
+        hint=f"create these topics at {s.entered}, or correct the file" if wrong else "",
     )
 
 
 def rejoining_log(s: Situation) -> GateResult:
     """Nothing, or no more than a person accepts, is missing from the logs that have come back."""
     accepted = s.words.accept_loss or 0
-    limit = f"no more than {accepted:,} records are missing from what had been written or copied"
+    limit = f"at most {accepted:,} records are missing at {s.entered} that had been written there or copied"
     logs: tuple[Part[Any], ...] = s.target.log_ends, s.source.log_ends, s.own_copying.read
     for part in logs:
         if part.value is None:
@@ -269,30 +300,35 @@ def rejoining_log(s: Situation) -> GateResult:
         return absent("returned-log", s.target.epoch_ends, limit)
     lost = found.lost_records
     tail = sum(found.tail.values())
-    measured = f"{tail:,} records still to arrive (late, not lost), {lost:,} missing"
+    measured = f"{tail:,} records still to be copied (late, not lost), {lost:,} missing"
     if found.problems:
-        hint = "has another cluster come up with its name, or was its metadata restored from a copy?"
+        hint = f"has another cluster come up as {s.entered}, or was its metadata restored from a backup?"
         return gate_result("returned-log", "refused", measured, limit, listed(found.problems), hint)
-    texts = [f"{tp}: {count:,} were never copied and are gone" for tp, count in found.missing.items()]
-    texts += [f"{tp}: {count:,} expired before they were copied" for tp, count in found.gap.items()]
+    texts = [f"{tp}: {count:,} records were never copied and are lost" for tp, count in found.missing.items()]
     texts += [
-        f"{tp}: up to {count:,} copied ones are no longer in its log, and stay at {s.left} only"
+        f"{tp}: {count:,} records were deleted by retention before they were copied"
+        for tp, count in found.gap.items()
+    ]
+    texts += [
+        f"{tp}: up to {count:,} records that had been copied are gone from "
+        f"{s.entered}, and remain at {s.left} only"
         for tp, count in found.target_only.items()
     ]
     is_too_much = lost > accepted
     unknown = _unknown_logs(found, s.left)
     if unknown and not s.words.accept_unrecorded and not is_too_much:
-        hint = f"compare them with {s.left} yourself, then --accept-unrecorded"
+        hint = f"compare these logs with {s.left} yourself, then --accept-unrecorded"
         return gate_result("returned-log", "unknown", measured, limit, "; ".join(unknown), hint)
     if unknown:
         count = len(found.unrecorded) + len(found.unsure)
-        texts.append(f"of {count} partitions nothing tells what is missing")
+        texts.append(f"what is missing is unknown for {plural(count, 'partition')}")
     by_end = len(found.by_end_alone)
-    said = listed(texts) or "it reaches as far as the mirror had read"
+    said = listed(texts) or f"no copied record is missing from the logs at {s.entered}"
     if by_end:
         said += (
-            f"; {by_end} partitions are judged by where they end alone (no newer leader epoch, or none known"
-            " of before): that one was cut, and has grown beyond its old end, would not be seen"
+            f"; {plural(by_end, 'partition')} compared by end offset only, "
+            "for lack of leader epochs: a log that was"
+            " truncated, and has grown beyond its old end since, would not be noticed"
         )
     return gate_result(
         "returned-log",
@@ -300,7 +336,7 @@ def rejoining_log(s: Situation) -> GateResult:
         measured=measured,
         limit=limit,
         reason=said,
-        hint=f"--accept-loss {lost}, once the owners of the data know of it" if is_too_much else "",
+        hint=f"--accept-loss {lost}, once the owners of the data know of the loss" if is_too_much else "",
     )
 
 
@@ -309,11 +345,12 @@ def _unknown_logs(found: Rejoining, standby: str) -> list[str]:
     texts = []
     if found.unrecorded:
         names = listed(map(str, found.unrecorded))
-        texts.append(f"how these logs stood when applications left them is not recorded: {names}")
+        texts.append(f"where these logs ended when applications left is not recorded: {names}")
     if found.unsure:
         names = listed(map(str, found.unsure))
         texts.append(
-            "a newer leader epoch begins behind the recorded end of these logs, and before what "
-            f"{standby} had copied of them, so that they were cut there, or had another leader: {names}"
+            "these logs were truncated, or had another leader, after "
+            f"{standby} had copied them (a newer leader "
+            f"epoch begins between their recorded end and the last copied record): {names}"
         )
     return texts

@@ -28,7 +28,7 @@ class DrainPartial(
     Look[Nothing],
     name="drain-left",
     phase="drain",
-    title="Let the mirror copy what it can still read, {limit_s:g} s at most",
+    title="Wait up to {limit_s:g} s until the mirror {mirror} has copied what can still be read",
     expected_s=2.0,
 ):
     """Let the mirror copy what can be read. What it does not is counted; beyond what is allowed it fails.
@@ -46,7 +46,9 @@ class DrainPartial(
         """See `Effect`."""
         standing = run.of(self.standing)
         if not standing.ends:
-            return Done(Nothing(), "no log can be read: there is nothing to drain")
+            return Done(
+                Nothing(), f"no log at {self.mirror.source} can be read, so there is nothing to drain"
+            )
         found = drained(
             run, self.mirror, standing, end=None, stalled_s=self.stalled_s, timeout_s=run.timeout_s
         )
@@ -57,6 +59,6 @@ class DrainPartial(
             return found
         allowed, left = self.allowed_records, sum(not_copied.values())
         if allowed is not None and left > allowed:
-            said = f"{found.message}: {allowed:,} are allowed to be lost, --accept-loss {left} allows this"
+            said = f"{found.message}; only {allowed:,} may be lost, --accept-loss {left} accepts this"
             return Failed(said, found.detail)
         return Done(Nothing(), found.message)

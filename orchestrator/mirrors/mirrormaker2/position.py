@@ -31,7 +31,7 @@ def set_mirror_position(
     if not isinstance(asked, Done):
         return asked
     if not is_stopped_in_time(run, connect, connector, run.timeout_s / 2):
-        return Unknown(f"{connector} was told to stop, and runs on")
+        return Unknown(f"{connector} was asked to stop, and still runs")
     return ask_connect(
         run,
         [connector],

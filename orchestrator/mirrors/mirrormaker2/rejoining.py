@@ -44,6 +44,7 @@ from orchestrator.snapshot.rejoining import (
 )
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 
 
@@ -52,9 +53,9 @@ class CompareRejoining(
     Effect[RejoiningLogs],
     name="compare-returned",
     phase="detect",
-    title="Compare the logs at {mirror.source} with what was copied and recorded",
+    title="Compare the returned logs at {mirror.source} with their copies at {mirror.target}",
     expected_s=0.3,
-    stays="it is a record of what was seen, and the next failback needs it",
+    stays="the comparison is a record that changes nothing, and the next failback needs it",
 ):
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
@@ -72,7 +73,7 @@ class CompareRejoining(
         try:
             past = run.port(Seen).past()
         except DcctlError as error:
-            return Unknown(f"what earlier runs have recorded cannot be read: {error.problem}")
+            return Unknown(f"the records of earlier runs cannot be read: {error.problem}")
         topology, clusters = run.port(Topology), run.port(Clusters)
         mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
         asked = Asked(clusters.cluster, lambda name: run.port(Workers).connect(name))
@@ -81,7 +82,7 @@ class CompareRejoining(
         try:
             epoch_ends = self._epoch_ends(clusters, epochs_at_departure(topology, mirror, past))
         except ClusterError as error:
-            return Unknown(f"whether a log was cut, and has grown since, cannot be asked: {error.problem}")
+            return Unknown(f"whether a log was truncated, and has grown since, is unknown: {error.problem}")
         copied = standby.log_ends([mirror.mirrored(tp) for tp in own])
         samples = _samples(run, self.mirror)
         read = copied_up_to(Copying(), asked, topology, self.mirror, samples=samples, past=past)
@@ -96,7 +97,7 @@ class CompareRejoining(
         )
         unknown = _unknown(found)
         if unknown and not self.accept_unrecorded:
-            return Unknown(f"{unknown}: nothing tells what is missing there")
+            return Unknown(f"what is missing is unknown: {unknown}")
         if found.truncations:
             run.port(EstateRecord).write(self._cut(found.truncations))
         return self._judged(found, copied)
@@ -131,11 +132,17 @@ class CompareRejoining(
         if found.problems:
             return Failed("; ".join(found.problems), result_to_json(type(self), result))
         if found.lost_records > self.accept_loss:
-            said = f"{found.lost_records:,} records are missing ({self.accept_loss:,} accepted)"
+            said = (
+                f"{plural(found.lost_records, 'record')} missing at {self.mirror.source} "
+                f"({self.accept_loss:,} accepted)"
+            )
             return Failed(said, result_to_json(type(self), result))
         late, alone = sum(found.tail.values()), len(found.by_end_alone)
-        said = f"{late:,} records are late, {len(found.set_offsets)} positions do not fit"
-        return Done(result, said + (f"; {alone} logs are judged by their ends alone" if alone else ""))
+        said = (
+            f"{plural(late, 'record')} still to be copied, "
+            f"{plural(len(found.set_offsets), 'mirror position')} to be corrected"
+        )
+        return Done(result, said + (f"; {plural(alone, 'log')} compared by end offset only" if alone else ""))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -144,10 +151,10 @@ class SetMirrorOffsets(
     Effect[Nothing],
     name="set-mirror-offsets",
     phase="fence",
-    title="Set the mirror's position where it does not fit the log",
+    title="Correct the position of the mirror {mirror} where the log is shorter",
     expected_s=0.2,
     timeout_s=60.0,
-    stays="from its earlier position the mirror could not go on",
+    stays="the mirror could not go on from its earlier position",
 ):
     """Where the log is shorter than the mirror's position, it goes on from the log's end."""
 
@@ -163,8 +170,14 @@ class SetMirrorOffsets(
         """Connect has what was set. While nothing is written at the primary it cannot have moved beyond."""
         wanted = self._wanted(run)
         there = mirror_position(run, self.mirror) if wanted else {}
-        wrong = [f"{tp}: {there.get(tp)}, not {at}" for tp, at in wanted.items() if there.get(tp) != at]
-        return Failed("; ".join(wrong)) if wrong else Done(Nothing(), f"{len(wanted)} set")
+        wrong = [
+            f"{tp} at {there.get(tp)} instead of {at}" for tp, at in wanted.items() if there.get(tp) != at
+        ]
+        return (
+            Failed("; ".join(wrong))
+            if wrong
+            else Done(Nothing(), f"{plural(len(wanted), 'mirror position')} set")
+        )
 
     def _wanted(self, run: Running) -> dict[TopicPartition, int | None]:
         rows = run.of(self.rejoining).set_offsets
@@ -177,7 +190,8 @@ class AwaitTail(
     Look[Nothing],
     name="await-tail",
     phase="drain",
-    title="Wait until the late tail has arrived at {mirror.target}",
+    title="Wait until the records not yet copied when {mirror.source} "
+    "was left have arrived at {mirror.target}",
     expected_s=3.0,
 ):
     """Wait until everything that the primary holds has been copied; count what came late."""
@@ -195,18 +209,19 @@ class AwaitTail(
         before = run.of(self.rejoining).copied
         ends = run.port(Clusters).cluster(self.mirror.target).end_offsets(before)
         late = sum(max(0, ends[tp] - at) for tp, at in before.items())
-        return Done(Nothing(), f"{late:,} records arrived late")
+        return Done(Nothing(), f"{plural(late, 'record')} copied to {self.mirror.target} late, not lost")
 
 
 def _unknown(found: Rejoining) -> str:
     """Why nobody can tell what is missing from some logs; empty where it can be told of all."""
     texts = []
     if found.unrecorded:
-        texts.append(f"of {len(found.unrecorded)} partitions it is not recorded how their logs stood")
+        texts.append(f"{plural(len(found.unrecorded), 'partition')} without a record of where the log ended")
     if found.unsure:
         texts.append(
-            f"in {len(found.unsure)} logs a newer leader epoch begins behind the recorded end, and before "
-            "what was copied"
+            f"{plural(len(found.unsure), 'log')} with a newer leader epoch "
+            "between the recorded end and the last "
+            "copied record"
         )
     return "; ".join(texts)
 

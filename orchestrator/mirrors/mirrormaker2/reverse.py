@@ -36,6 +36,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
 
 _REPLICAS = 3
@@ -47,7 +48,7 @@ class PrepareReverse(
     Effect[Nothing],
     name="prepare-reverse",
     phase="relocate",
-    title="Topics and rights at {mirror.target} for what comes back",
+    title="Create topics and access rules at {mirror.target} for the records that are copied back",
     expected_s=1.0,
     timeout_s=60.0,
     stays="the next failback needs these topics and rights, too",
@@ -83,7 +84,7 @@ class PrepareReverse(
                 there = access.rules({rule.principal for rule in rules})
                 access.add(rules - there)
                 count += len(rules - there)
-        return Done(Nothing(), f"{len(copies)} topics, {count} rules more")
+        return Done(Nothing(), f"{plural(len(copies), 'topic')} there, {plural(count, 'access rule')} added")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -95,7 +96,7 @@ class CreateReverse(
     title="Create the reverse mirror {mirror}, stopped",
     expected_s=0.5,
     timeout_s=60.0,
-    stays="the next failback goes on with it",
+    stays="the next failback uses the same reverse mirror",
 ):
     """Made of the mirror's own connector; one that is there already is left to what it was told."""
 
@@ -123,7 +124,7 @@ class CreateReverse(
         """Connect knows it."""
         name = names_of(run.port(Topology), self.mirror).source
         is_there = name in run.port(Workers).connect(self.mirror.workers).names()
-        return Done(Nothing()) if is_there else Failed("Connect does not know it")
+        return Done(Nothing()) if is_there else Failed(f"Connect has no connector {name}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -132,10 +133,10 @@ class SetReverseStarts(
     Effect[MirrorStarts],
     name="set-reverse-offsets",
     phase="relocate",
-    title="Set it to exact offsets, unless it goes on from its own",
+    title="Set the start offsets of the reverse mirror {mirror}, unless it has offsets of its own",
     expected_s=0.2,
     timeout_s=60.0,
-    stays="the next failback goes on from it",
+    stays="the next failback goes on from these offsets",
 ):
     """Set the first offset that it copies, only where it has none of its own: what it has copied it does
     not copy again. `starts`: by partition of the topics at the standby (none: from its beginning).
@@ -155,9 +156,11 @@ class SetReverseStarts(
         """Each partition that does not start at its beginning has an offset."""
         left = self._left(run)
         if left:
-            said = f"no offset for {', '.join(map(str, sorted(left)))}"
+            said = f"the mirror {self.mirror} has no offset for {', '.join(map(str, sorted(left)))}"
             return Failed(said, {"starts": offsets_to_json(self.starts)})
-        return Done(MirrorStarts(starts=self.starts), f"{len(self.starts)} partitions")
+        return Done(
+            MirrorStarts(starts=self.starts), f"start offsets of {plural(len(self.starts), 'partition')}"
+        )
 
     def facts(self, result: MirrorStarts) -> Iterable[Body]:
         """See `Effect`."""
@@ -179,7 +182,7 @@ class AwaitCaughtUp(
     Look[Nothing],
     name="await-caught-up",
     phase="drain",
-    title="Wait until {mirror.target} has caught up",
+    title="Wait until the reverse mirror {mirror} has caught up",
     expected_s=5.0,
 ):
     """Wait until what had been written at the standby when this was asked has come to the primary."""
@@ -203,9 +206,9 @@ class CloseReverseMap(
     Effect[Nothing],
     name="close-reverse-map",
     phase="translate",
-    title="Keep where the reverse mirror has ended, for the next time",
+    title="Record where the reverse mirror {mirror} has ended, for the next failover",
     expected_s=0.2,
-    stays="it is a record of where the copies ended, which stays true",
+    stays="a record of where the copies ended stays true",
 ):
     """Write the last pair of the stopped mirror back beside its own. Written twice it says the same.
 
@@ -230,4 +233,4 @@ class CloseReverseMap(
             writer.write([encode_offset_sync(pair) for pair in pairs], _WRITE_TIMEOUT_S)
         finally:
             writer.close()
-        return Done(Nothing(), f"{len(pairs)} partitions")
+        return Done(Nothing(), f"ends of {plural(len(pairs), 'partition')}")

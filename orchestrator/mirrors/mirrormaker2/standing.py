@@ -32,6 +32,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.observation import STANDSTILL_S
 from orchestrator.topology.model import Topology
+from orchestrator.topology.rules.rule import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -39,7 +40,7 @@ class LetLand(
     Look[Nothing],
     name="await-standstill",
     phase="fence",
-    title="Let records in flight land at {mirror.target}",
+    title="Wait until records in flight have arrived at {mirror.target}",
     timeout_s=20.0,
 ):
     """Wait until the mirrored topics' ends have stood still for a while; observing may have seen that."""
@@ -58,7 +59,7 @@ class LetLand(
         partitions = partitions_at(target, _mirrored_topics(run, self.mirror))
         first = last = target.end_offsets(partitions)
         if self.standstill_s <= STANDSTILL_S and run.port(Seen).has_stood_still(last):
-            return Done(Nothing(), "nothing has landed since before the decision")
+            return Done(Nothing(), f"no record has arrived at {self.mirror.target} since before the decision")
         since_s = clock.monotonic_s()
 
         def stands_still() -> bool:
@@ -70,9 +71,12 @@ class LetLand(
 
         if not run.await_true(stands_still, run.timeout_s, poll_s=0.1):
             return Failed(
-                f"the mirrored topics still grow after {run.timeout_s:g} s: is the source really lost?"
+                f"the copies at {self.mirror.target} still grow after {run.timeout_s:g} s: "
+                f"is {self.mirror.source} really lost?"
             )
-        return Done(Nothing(), f"{sum(last.values()) - sum(first.values())} records more landed")
+        return Done(
+            Nothing(), f"{plural(sum(last.values()) - sum(first.values()), 'record')} arrived while waiting"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -124,7 +128,7 @@ class StopConnectors(
             return all(state == "STOPPED" for state in states.values())
 
         if run.await_true(is_stopped, run.timeout_s, poll_s=0.05):
-            return Done(Nothing(), "stopped")
+            return Done(Nothing(), f"{', '.join(self.connectors)} stopped")
         listed = ", ".join(f"{name} is {state}" for name, state in states.items() if state != "STOPPED")
         return Failed(listed, {"states": states})
 
@@ -144,7 +148,7 @@ class ResumeConnectors(
     name="resume-connectors",
     phase="drain",
     expected_s=1.0,
-    stays="what they have copied stays, and the next move finds them at work",
+    stays="copied records stay, and the next move needs the connectors running",
 ):
     """Connectors run. `workers`: the cluster of the file whose Connect workers run them."""
 
@@ -154,7 +158,7 @@ class ResumeConnectors(
     @property
     def title(self) -> str:
         """See `Effect`."""
-        return f"Let {', '.join(self.connectors)} go on at {self.workers}"
+        return f"Resume {', '.join(self.connectors)} at {self.workers}"
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -174,7 +178,7 @@ class RecordMirrorEnd(
     Look[MirrorEnd],
     name="record-mirror-end",
     phase="fence",
-    title="Record where the mirror and its topics end",
+    title="Record the position of the mirror {mirror} and the end offsets of its topics",
 ):
     """The ends of the mirrored topics, and the last source offsets that the mirror has read."""
 
@@ -219,4 +223,4 @@ def _do_run(run: Running, workers: str, connectors: tuple[str, ...]) -> Outcome[
         return not waiting
 
     run.await_true(do_run, run.timeout_s / 2)
-    return Failed(waiting) if waiting else Done(Nothing(), "running")
+    return Failed(waiting) if waiting else Done(Nothing(), f"{', '.join(connectors)} running")

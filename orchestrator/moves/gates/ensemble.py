@@ -51,27 +51,32 @@ def _needed_by_record(s: Situation) -> GateResult:
         return absent("needed", part, limit)
     newest = _newest_move(s)
     if newest is None:
-        return gate_result("needed", "ok", "no earlier run", limit, "it is still to be done")
+        return gate_result(
+            "needed", "ok", "no earlier run", limit, f"{s.entered} has not taken over: no earlier run"
+        )
     measured = f"run {newest.run_id}: {newest.outcome}"
     if is_by_word(newest, s.entered):
         judged = _kept_effects if newest.let_stand else not_seen_gate
         return judged(newest, s.words.acknowledge, measured, limit)
     if newest.outcome != "ok":
         hint = how_to_end(newest)
-        return gate_result("needed", "refused", measured, limit, "an earlier run stopped on the way", hint)
+        reason = f"run {newest.run_id} ({newest.way}) stopped on the way: {newest.outcome}"
+        return gate_result("needed", "refused", measured, limit, reason, hint)
     if done_by_run(s):
-        reason = f"{s.entered} has taken over already"
+        reason = f"{s.entered} has taken over already, by run {newest.run_id}"
         return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
-    return gate_result("needed", "ok", measured, limit, f"{s.left} took over again since")
+    return gate_result(
+        "needed", "ok", measured, limit, f"{s.left} has taken over again, by run {newest.run_id}"
+    )
 
 
 def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
     """Nothing of it is under way, and something of it may be at work."""
-    stands = f"it was taken back, but {listed(run.let_stand)} was let stand"
+    stands = f"run {run.run_id} was rolled back except for {listed(run.let_stand)}, left in place on request"
     if acknowledged:
         return gate_result("needed", "ok", measured, limit, f"{stands}; acknowledged by {acknowledged}")
-    reason = f"{stands}: what was written there since would be passed over by the groups"
-    hint = 'see that nothing of it is at work any more, then --acknowledge "OWNER: comment"'
+    reason = f"{stands}: groups would skip what was written at {run.target} since"
+    hint = 'make sure that nothing of that run is at work any more, then --acknowledge "OWNER: comment"'
     return gate_result("needed", "refused", measured, limit, reason, hint)
 
 
@@ -97,7 +102,9 @@ def coordination(s: Situation) -> GateResult:
     found = coordination_gate(s.seen.coordination, is_given_up=s.words.without_coordination)
     if found.outcome != "unknown" or s.way.reach == "whole":
         return found
-    return replace(found, hint=f"{found.hint}; if it is lost as well: --without-coordination --reason TEXT")
+    return replace(
+        found, hint=f"{found.hint}; if the ensemble is lost as well: --without-coordination --reason TEXT"
+    )
 
 
 def not_held(s: Situation) -> GateResult:
@@ -108,7 +115,7 @@ def not_held(s: Situation) -> GateResult:
 def moved_away(s: Situation) -> GateResult:
     """There is a way back only from where a move has led."""
     part = s.seen.coordination
-    limit = f"an earlier run has moved everything to {s.left}"
+    limit = f"an earlier run has moved all applications to {s.left}"
     if part.value is None:
         return absent("moved-away", part, limit)
     there = [
@@ -124,14 +131,16 @@ def moved_away(s: Situation) -> GateResult:
         "ok" if moves else "refused",
         measured=moves[-1].run_id if moves else "no such run",
         limit=limit,
-        reason="it is the way back from there" if moves else "nothing was moved: there is no way back",
-        hint="" if moves else f"a planned move is `dcctl switchover FILE --to {s.left}`",
+        reason=f"run {moves[-1].run_id} has moved applications to {s.left}"
+        if moves
+        else f"no run has moved applications to {s.left}: nothing can be moved back",
+        hint="" if moves else f"for a planned move: dcctl switchover FILE --to {s.left}",
     )
 
 
 def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
     measured = f"run {run.run_id}: {run.outcome}"
-    reason = f"it has moved everything, but is not through with {listed(run.looks)}"
+    reason = f"run {run.run_id} has moved all applications, but has not completed {listed(run.looks)}"
     return gate_result("moved-away", "refused", measured, limit, reason, how_to_pass(run))
 
 
@@ -144,25 +153,26 @@ def cooldown_gate(
     would move them to and fro.
     """
     cooldown_s = topology.failover.cooldown_s
-    limit = f"{_minutes(cooldown_s)} of quiet after a move"
+    limit = f"at least {_minutes(cooldown_s)} since the last move"
     if part.value is None:
         return absent("not-flapping", part, limit)
     newest = _newest_done(part.value)
     if newest is None:
-        return gate_result("not-flapping", "ok", "no earlier move", limit, "nothing was moved yet")
+        return gate_result("not-flapping", "ok", "no earlier move", limit, "no move has been made yet")
     age_s = max(0.0, now_s - (newest.ended_at_s or newest.started_at_s))
-    measured = f"{newest.verb} {newest.source} → {newest.target} {_minutes(age_s)} ago ({newest.run_id})"
+    measured = f"{newest.way} {_minutes(age_s)} ago ({newest.run_id})"
+    ended, wanted = f"the last move ended {_minutes(age_s)} ago", _minutes(cooldown_s)
     if age_s >= cooldown_s:
-        return gate_result("not-flapping", "ok", measured, limit, "it is long enough ago")
+        return gate_result("not-flapping", "ok", measured, limit, f"{ended}, more than {wanted}")
     if acknowledged:
-        return gate_result("not-flapping", "ok", measured, limit, f"acknowledged by {acknowledged}")
+        return gate_result("not-flapping", "ok", measured, limit, f"{ended}; acknowledged by {acknowledged}")
     return gate_result(
         "not-flapping",
         "refused",
         measured,
         limit,
-        "moved again so soon, applications go to and fro instead of working",
-        'once whoever owns them agrees: --acknowledge "OWNER: comment"',
+        f"{ended}, less than {wanted}: applications would move to and fro instead of working",
+        'wait; or, once the owners of the applications agree: --acknowledge "OWNER: comment"',
     )
 
 

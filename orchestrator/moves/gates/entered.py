@@ -11,7 +11,7 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.observation import degraded_partitions
-from orchestrator.topology.rules.rule import plural
+from orchestrator.topology.rules.rule import all_of, plural
 from orchestrator.wording import listed
 
 
@@ -30,7 +30,9 @@ def target_healthy(s: Situation) -> GateResult:
         "refused" if sick else "ok",
         measured=f"{plural(len(brokers), 'broker')}, {plural(partitions, 'partition')}",
         limit=limit,
-        reason=listed(sick) if sick else "all of them can be written and read",
+        reason=f"{s.entered}: {listed(sick)}"
+        if sick
+        else f"{s.entered} is healthy: {all_of(partitions, 'partition')} readable and writable",
         hint=f"bring the brokers of {s.entered} back first" if sick else "",
     )
 
@@ -58,22 +60,31 @@ def same_topics(s: Situation) -> GateResult:
         for name in s.way.topics
         if name in part.value and recorded.get(name) and recorded[name] != part.value[name].topic_id
     ]
-    reasons = [f"{name} does not exist" for name in missing] + [f"{name} was made anew" for name in anew]
+    reasons = [f"{name} does not exist at {s.entered}" for name in missing] + [
+        f"{name} was deleted and created again" for name in anew
+    ]
     undated = [name for name in others if name in recreated and name not in (*missing, *anew)]
-    said = "it is not recorded whether these were made anew before applications left, or since: " + listed(
-        undated
+    said = (
+        f"topics at {s.entered} that were deleted and created again, before applications left or since "
+        f"(not recorded which): {listed(undated)}"
     )
-    measured = f"{len(part.value)} topics"
+    measured = plural(len(part.value), "topic")
     if undated and not reasons and not s.words.accept_unrecorded:
-        hint = f"compare them with {s.left} yourself, then --accept-unrecorded"
+        hint = f"compare these topics with {s.left} yourself, then --accept-unrecorded"
         return gate_result("same-topics", "unknown", measured, limit, said, hint)
     return gate_result(
         "same-topics",
         "refused" if reasons else "ok",
         measured=measured,
         limit=limit,
-        reason=listed(reasons) or (said if undated else "they are"),
-        hint="what was copied of the earlier topic does not continue in a new one" if reasons else "",
+        reason=listed(reasons)
+        or (
+            said if undated else f"the topics at {s.entered} are those that were mirrored: no id has changed"
+        ),
+        hint="a topic that was created again does not continue the copies "
+        "of the one before: see docs/copies.md"
+        if reasons
+        else "",
     )
 
 
@@ -81,14 +92,14 @@ def clients_startable(s: Situation, clients: Sequence[str]) -> GateResult:
     """A host for each client, and a service manager that the playbooks know."""
     limit = f"a host in {listed(s.topology.clusters[s.entered].datacenters)} for each client"
     if not clients:
-        return gate_result("clients-startable", "ok", "no client", limit, "there is nothing to start")
+        return gate_result("clients-startable", "ok", "no client", limit, "no client is to be started")
     if s.topology.inventory is None:
         return gate_result(
             "clients-startable",
             "refused",
             "no inventory",
             limit,
-            "nobody could start the clients there",
+            f"the file names no inventory, so nothing can start clients at {s.entered}",
             "add `inventory: PATH` to the file",
         )
     part = s.seen.inventory
@@ -101,7 +112,7 @@ def clients_startable(s: Situation, clients: Sequence[str]) -> GateResult:
         "refused" if reason else "ok",
         measured=f"{len(clients)} clients, {len(hosts)} of {len(part.value)} hosts",
         limit=limit,
-        reason=reason or "each has a host",
+        reason=reason or f"each client has a host at {s.entered}",
         hint=hint,
     )
 

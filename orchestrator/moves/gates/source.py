@@ -39,16 +39,16 @@ def ages_at_s(s: Situation, now_s: float) -> float:
 def attested(s: Situation) -> GateResult:
     """A person says of each site that it is down, or sick."""
     sites, is_down = s.topology.clusters[s.left].datacenters, s.case == "gone"
-    said, what = (s.words.attested, "down") if is_down else (s.words.sick, "sick")
+    said, what = (s.words.attested, "down") if is_down else (s.words.sick, "degraded")
     missing = [dc for dc in sites if dc not in said]
     hint = ""
     if missing and is_down:
         hint = (
             f"--attest-down {missing[0]}, once a person has made sure of it; "
-            f"--attest-sick {missing[0]}, where part of it still answers"
+            f"--attest-degraded {missing[0]}, where part of it still answers"
         )
     elif missing:
-        hint = f"--attest-sick {missing[0]}, once a person has looked"
+        hint = f"--attest-degraded {missing[0]}, once a person has looked"
     return gate_result(
         "attested",
         "refused" if missing else "ok",
@@ -56,7 +56,7 @@ def attested(s: Situation) -> GateResult:
         limit=listed(sites),
         reason=f"nobody attests that {listed(missing)} is {what}"
         if missing
-        else f"a person attests the {'loss' if is_down else 'sickness'}",
+        else f"a person attests that {listed(sites)} is {what}",
         hint=hint,
     )
 
@@ -65,7 +65,7 @@ def attested(s: Situation) -> GateResult:
 def source_unreachable(s: Situation) -> GateResult:
     """Nothing of it answers, here or to the watcher, and no guard lets it come up behind our back."""
     part = s.source.probe
-    limit = "no broker of the source answers, neither here nor to the watcher"
+    limit = f"no broker of {s.left} answers, neither here nor to the watcher"
     if part.value is None:
         return absent("source-unreachable", part, limit)
     probe = part.value
@@ -75,32 +75,33 @@ def source_unreachable(s: Situation) -> GateResult:
     closed = coordination.kept_closed if coordination is not None else ""
     if not probe.addresses:
         outcome: GateOutcome = "unknown"
-        reason, hint = "nobody was asked: the file names no address", f"clusters.{s.left}.bootstrap"
+        reason, hint = f"the file names no address of {s.left}", f"add clusters.{s.left}.bootstrap"
     elif probe.answers and closed:
         outcome, hint = "ok", ""
-        reason = f"it is back, but its guard keeps applications out: {closed}"
+        reason = f"{s.left} is back, but its boot guard keeps applications out: {closed}"
     elif probe.answers:
         outcome = "refused"
-        reason = "the source answers: it is not lost"
+        reason = f"{s.left} answers: it is not lost"
         hint = (
-            f"if it is well, a planned move loses nothing: dcctl switchover FILE --to {s.entered}; "
-            f"if it is sick: --attest-sick {s.topology.clusters[s.left].datacenters[0]} "
+            f"if {s.left} is healthy, a planned move loses nothing: dcctl switchover FILE --to {s.entered}; "
+            f"if it is degraded: --attest-degraded {s.topology.clusters[s.left].datacenters[0]} "
             "in place of --attest-down"
         )
     elif probe.listening:
         outcome = "unknown"
-        reason = f"{listed(probe.listening)} takes connections, but does not answer as Kafka"
-        hint = "a sick site is not a lost one: stop its brokers, then try again"
+        reason = f"{listed(probe.listening)} of {s.left} takes connections, but does not answer as Kafka"
+        hint = f"stop the brokers of {s.left}, then try again: a degraded site is not a lost one"
     elif window is None and s.copying.samples.value is None:
         return replace(absent("source-unreachable", s.copying.samples, limit), measured=states)
     elif window is None:
         outcome = "unknown"
-        reason = "the watcher has not seen the source fail"
-        hint = "is it cut off only from here? otherwise wait a moment and try again"
+        reason = f"the watcher has not seen {s.left} fail"
+        hint = f"is {s.left} cut off from this machine only? If not, wait a few seconds and try again"
     else:
         outcome, hint = "ok", ""
         reason = (
-            f"no address answers here; the watcher sees it failing since {_clock(window.first_failed_at_s)}"
+            f"no address of {s.left} answers here, and the watcher sees it fail "
+            f"since {_clock(window.first_failed_at_s)}"
         )
     found = gate_result("source-unreachable", outcome, measured=states, limit=limit, reason=reason, hint=hint)
     return _with_guards(s, found) if outcome == "ok" else found
@@ -114,15 +115,15 @@ def _with_guards(s: Situation, found: GateResult) -> GateResult:
         return replace(
             found,
             outcome="unknown",
-            reason=f"{'; '.join(unclear)}: its broker may be starting, open to applications",
-            hint="see that this broker is off, then remove the guard's node in the ensemble: "
+            reason=f"{'; '.join(unclear)}: that broker may be starting, and would let applications in",
+            hint="make sure that this broker is off, then remove its boot guard's node in the ensemble: "
             f"/dcctl/{s.topology.name}/guards/{s.left}/SERVER",
         )
     opening = may_open_yet(said, since_s)
     if not opening:
         return found
     servers = listed(f"{word.server} at {_clock(word.at_s)}" for word in opening)
-    reason = f"guards have let brokers start open: {servers}; the run waits up to {WAITED_FOR_S:g} s for them"
+    reason = f"boot guards have let brokers start: {servers}; the run waits up to {WAITED_FOR_S:g} s for them"
     return replace(found, reason=f"{found.reason}; {reason}")
 
 
@@ -135,7 +136,7 @@ def source_degraded(s: Situation) -> GateResult:
 
     Not asked again: whatever has become of it, what is begun is gone on with or taken back.
     """
-    limit = "a part of the source answers, and not all of it is well"
+    limit = f"a part of {s.left} answers, and not all of {s.left} is healthy"
     if s.source.left.value is None:
         return absent("source-sick", s.source.left, limit)
     left = s.source.left.value
@@ -146,9 +147,12 @@ def source_degraded(s: Situation) -> GateResult:
     dc, target = s.topology.clusters[s.left].datacenters[0], s.entered
     if not left.brokers:
         reason = (
-            f"nothing answers: {listed(f'{at}: {why}' for at, why in left.silent.items()) or 'no address'}"
+            f"nothing of {s.left} answers: "
+            f"{listed(f'{at}: {why}' for at, why in left.silent.items()) or 'no address'}"
         )
-        hint = f"--attest-down {dc} in place of --attest-sick; stop first what still takes connections"
+        hint = (
+            f"--attest-down {dc} in place of --attest-degraded; first stop whatever still takes connections"
+        )
         return gate_result("source-sick", "refused", measured, limit, reason, hint)
     reasons = symptoms(s)
     return gate_result(
@@ -156,7 +160,8 @@ def source_degraded(s: Situation) -> GateResult:
         "ok" if reasons else "refused",
         measured,
         limit,
-        reason=listed(reasons) or "every broker, every leader and the controller answer: nothing is sick",
+        reason=listed(reasons)
+        or f"every broker, leader and controller of {s.left} answers: {s.left} is healthy",
         hint="" if reasons else f"a planned move loses nothing: dcctl switchover FILE --to {target}",
     )
 
@@ -170,15 +175,15 @@ def symptoms(s: Situation) -> list[str]:
     expected = topology.clusters[s.left].brokers
     found = [f"{at} does not answer" for at in sorted(left.silent)]
     if len(left.brokers) < expected and not found:
-        found.append(f"{expected - len(left.brokers)} of {expected} brokers are not there")
+        found.append(f"{expected - len(left.brokers)} of {expected} brokers are missing")
     if left.controller.problem:
         found.append(f"no controller: {left.controller.problem}")
     for tp in source_partitions(topology, s.mirror):
         place, topic = left.partitions.get(tp), topology.topic(tp.topic, s.left)
         if place is None or place.problem:
-            found.append(f"{tp}: {place.problem if place else 'not described'}")
+            found.append(f"{tp}: {place.problem if place else 'no broker describes it'}")
         elif topic is not None and place.in_sync < topic.min_insync_replicas:
-            found.append(f"{tp}: {place.in_sync} in sync of {topic.min_insync_replicas}")
+            found.append(f"{tp}: {place.in_sync} of {topic.min_insync_replicas} replicas in sync")
     return found
 
 
@@ -194,26 +199,27 @@ def fenced_or_accepted(s: Situation) -> GateResult:
         return found
     if s.words.accept_unfenced:
         reason = (
-            f"not fenced, which a person accepts: {found.reason}; it goes on only while nothing is written"
+            f"{s.left} cannot be fenced, which a person accepts: {found.reason}; "
+            "the run goes on only while nothing is written there"
         )
         return replace(found, outcome="ok", reason=reason, hint="")
     hint = (
-        "stop its brokers and --attest-down; or --accept-unfenced with --reason, "
-        "if a person has seen to it that nobody writes there"
+        f"stop the brokers of {s.left} and --attest-down; or --accept-unfenced with --reason, "
+        "if a person has made sure that nothing writes there"
     )
     return replace(found, hint=hint)
 
 
 def _fence_possible(s: Situation) -> GateResult:
-    limit = "access rules can be written, and reach everybody who writes"
+    limit = f"access rules can be written at {s.left}, and apply to every principal that writes"
     left, principals = s.source.left.value, s.way.who.principals
     if left is None:
         return absent("fenceable", s.source.left, limit)
     if left.controller.value is None:
-        reason = f"access rules cannot be written: {left.controller.problem}"
+        reason = f"access rules cannot be written at {s.left}: {left.controller.problem}"
         return gate_result("fenceable", "refused", plural(len(left.brokers), "broker"), limit, reason)
     if not principals:
-        reason = "the file names no principal that could be denied"
+        reason = f"the file names no principal of {s.left} that could be denied"
         return gate_result("fenceable", "refused", "0 principals", limit, reason)
     return fenceable(left.access, s.topology, s.left, principals)
 
@@ -239,15 +245,17 @@ def source_healthy(s: Situation) -> GateResult:
         return absent(gate_id, part, limit)
     missing = [] if back else [name for name in s.mirror.topics if name not in part.value]
     reasons = [*degraded_partitions(part.value), *(f"{name} does not exist" for name in missing)]
-    hint = f"mend {s.left} first"
+    hint = f"repair {s.left} first"
     if not back:
         lost = " ".join(f"--attest-down {dc}" for dc in s.topology.clusters[s.left].datacenters)
         hint += f"; if it is lost: dcctl failover FILE --to {s.entered} {lost}"
     return gate_result(
         gate_id,
         "refused" if reasons else "ok",
-        measured=f"{len(part.value)} topics",
+        measured=plural(len(part.value), "topic"),
         limit=limit,
-        reason=listed(reasons) or "it can be drained to its end",
+        reason=f"{s.left}: {listed(reasons)}"
+        if reasons
+        else f"{s.left} is healthy: all that was written there can be copied",
         hint=hint if reasons else "",
     )

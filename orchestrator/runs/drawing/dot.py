@@ -12,10 +12,10 @@ FIRST_LINE = "// A plan, drawn by dcctl"
 """By it a file is known as one that may be drawn over."""
 
 _LOOKS: dict[Ending, str] = {
-    "taken back": 'style="rounded,filled", fillcolor="#e8f1fa"',
-    "is not taken back": 'style="rounded,filled", fillcolor="#fff3d6"',
+    "rolled back": 'style="rounded,filled", fillcolor="#e8f1fa"',
+    "is not rolled back": 'style="rounded,filled", fillcolor="#fff3d6"',
     "irreversible": 'style=filled, fillcolor="#fbdcd7", color="#b3261e", peripheries=2',
-    "nothing to take back": "style=rounded",
+    "nothing to roll back": "style=rounded",
 }
 
 

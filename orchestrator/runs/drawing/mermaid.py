@@ -12,10 +12,10 @@ FIRST_LINE = "%% A plan, drawn by dcctl"
 """By it a file is known as one that may be drawn over."""
 
 _CLASSES: dict[Ending, str] = {
-    "taken back": "back",
-    "is not taken back": "stays",
+    "rolled back": "back",
+    "is not rolled back": "stays",
     "irreversible": "irreversible",
-    "nothing to take back": "look",
+    "nothing to roll back": "look",
 }
 _LOOKS = (
     "classDef about fill:none,stroke:none,text-align:left",

@@ -18,7 +18,7 @@ import networkx as nx
 from orchestrator.runs.plan import NEEDS_RESULT, Plan, Step
 from orchestrator.topology.graph.wording import counted
 
-Ending = Literal["taken back", "is not taken back", "irreversible", "nothing to take back"]
+Ending = Literal["rolled back", "is not rolled back", "irreversible", "nothing to roll back"]
 """What becomes of a step's effect when the run is taken back."""
 
 # How often the way to it changes sections; whether it is one; its name, or that of a phase.
@@ -30,8 +30,8 @@ _REASON_WIDTH = 28
 # What a failure does, and what that means.
 _ON_FAILURE = {
     "stop": ("the run stops", "resume goes on, abort goes back"),
-    "undo": ("the run is taken back", "where something irreversible stands it stops instead"),
-    "note": ("that is told", "the run has still done what it was for"),
+    "undo": ("the run is rolled back", "it stops instead once an irreversible step has been done"),
+    "note": ("the failure is reported", "the run has still done what it was for"),
 }
 
 
@@ -121,8 +121,8 @@ def ending_of(step: Step) -> Ending:
     if step.irreversible:
         return "irreversible"
     if step.is_taken_back:
-        return "taken back"
-    return "is not taken back" if step.stays_because or step.verify is not None else "nothing to take back"
+        return "rolled back"
+    return "is not rolled back" if step.stays_because or step.verify is not None else "nothing to roll back"
 
 
 def _boxes(plan: Plan) -> list[tuple[str, list[Step]]]:
@@ -194,12 +194,12 @@ class _Policy:
 
 def _drawn(step: Step, policy: Iterable[str], way: Sequence[str], returns: Sequence[str]) -> DrawnStep:
     ending = ending_of(step)
-    facts = [step.id, f"{step.expected_s:g} s", *(["↶"] if ending == "taken back" else [])]
+    facts = [step.id, f"{step.expected_s:g} s", *(["↶"] if ending == "rolled back" else [])]
     lines = [*_title(step.title), " · ".join(facts), *policy]
     if step.id in returns:
         lines.append("POINT OF NO RETURN")
-    if ending in ("irreversible", "is not taken back"):
-        kept = "cannot be taken back" if ending == "irreversible" else ending
+    if ending in ("irreversible", "is not rolled back"):
+        kept = "cannot be rolled back" if ending == "irreversible" else ending
         because = f": {_plain(step.stays_because)}" if step.stays_because else ""
         lines += textwrap.wrap(f"{kept}{because}", _WIDTH)
     return DrawnStep(step.id, tuple(lines), ending, step.id in way)
@@ -252,22 +252,26 @@ def _about(plan: Plan, policy: _Policy, arrows: Sequence[Arrow], returns: Sequen
     if not plan.steps:
         return (f"{plan.way} ({plan.topology}): nothing to do", *_closed(plan))
     endings = {ending_of(step) for step in plan.steps}
-    why = "; words at it say why, where that is policy" if any(arrow.words for arrow in arrows) else ""
-    implied = "; dashed: it would wait anyway" if any(arrow.is_implied for arrow in arrows) else ""
+    why = (
+        "; a text beside it gives the reason, where that is policy"
+        if any(arrow.words for arrow in arrows)
+        else ""
+    )
+    implied = "; dashed: the step would wait anyway" if any(arrow.is_implied for arrow in arrows) else ""
     size = f"{counted(len(plan.steps), 'step')}, {plan.critical_path_s():.1f} s expected"
     lines = [
         f"{plan.way} ({plan.topology}): {size}",
         *_closed(plan),
-        f"An arrow leads to what waits{why}{implied}. Thick: the longest way.",
+        f"An arrow leads to the step that waits{why}{implied}. Thick: the critical path.",
         *policy.plan_lines(),
     ]
     if returns:
         lines.append(
-            "Point of no return: what cannot be taken back stays, with all that it was built on; "
-            "until the first such step begins, the run can be taken back."
+            "Point of no return: a step that cannot be rolled back stays, with all that it rests on; "
+            "before the first one, the run can be rolled back."
         )
-    if "taken back" in endings:
-        lines.append("↶: this step's effect goes when the run is taken back, the last one first.")
+    if "rolled back" in endings:
+        lines.append("↶: this step is undone when the run is rolled back, the last step first.")
     return tuple(piece for line in lines for piece in textwrap.wrap(line, 2 * _WIDTH, break_on_hyphens=False))
 
 
@@ -278,4 +282,4 @@ def _closed(plan: Plan) -> list[str]:
         gates = [gate.id for gate in plan.gates if gate.outcome == outcome]
         if gates:
             said.append(f"{outcome}: {', '.join(gates)}")
-    return [f"NOT ALLOWED NOW, by its gates. {'; '.join(said)}"] if said else []
+    return [f"NOT ALLOWED NOW: gates are closed. {'; '.join(said)}"] if said else []

@@ -156,7 +156,7 @@ def _after_step(state: RunState, event: Attempted | Checked | Overdue) -> Decisi
         return state, ()  # its outcome is in the journal: whoever goes on looks at it anew
     if isinstance(event, Overdue):
         late = replace(state, overdue=state.overdue | {(step, way)})
-        said = f"has not come back for {event.seconds:.0f} s, and may still be at it"
+        said = f"has not answered for {event.seconds:.0f} s, and may still be running"
         return _record_outcome(late, step, StepOutcome("unknown", said), {"overdue": True}, way)
     if isinstance(event, Checked):
         return _after_check(state, step, event.found, way)
@@ -237,7 +237,9 @@ def _go_on(state: RunState) -> Decision:
     if why and state.overdue:
         # What it is still at would come about behind the back of its own compensation.
         late = ", ".join(sorted(step for step, _ in state.overdue))
-        state = replace(state, stopped=f"not taken back by this process, in which {late} may still be at it")
+        state = replace(
+            state, stopped=f"not rolled back by this process, in which {late} may still be running"
+        )
     elif why:
         return (state, ()) if state.is_busy else _turn_back(state, why, frozenset())
     instructions: list[Instruction] = []
@@ -278,7 +280,7 @@ def _why_turn(state: RunState, *statuses: Status) -> str:
         step = state.plan.step(step_id)
         is_told = state.status(step_id) != "unsettled" or step_id in state.messages
         if step.on_failure == "undo" and is_told and steps_to_undo(state):
-            return f"{step_id} did not end well: {state.messages.get(step_id, '')}".rstrip(": ")
+            return f"{step_id} failed: {state.messages.get(step_id, '')}".rstrip(": ")
     return ""
 
 

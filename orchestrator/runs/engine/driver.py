@@ -93,7 +93,7 @@ def run_plan(
     cancels what is waiting and goes up to the caller; the journal then holds all that a later resume needs.
     """
     if not plan.is_allowed:
-        raise GateRefusedError("plan", "a gate refused or is unknown: it cannot be run")
+        raise GateRefusedError("plan", "a gate refused or is unknown: the plan cannot be run")
     pool = executor or ports.workers()
     state = state_from_journal(plan, run_id, records)
     try:
@@ -166,7 +166,7 @@ class _Driver:
         try:
             return self._ports.hold_check.reason()
         except Exception as error:  # noqa: BLE001 - whatever it is: nothing is begun that nobody may stop
-            return f"it cannot be told whether anybody wants it stopped: {in_words(error)}"
+            return f"whether somebody has put a hold on it is unknown: {in_words(error)}"
 
     def _stop(self, reason: str) -> None:
         """From any thread. Another may hold the lock by now: what is under way must not write any more."""
@@ -267,4 +267,4 @@ def in_words(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = " ".join(str(error).split())
-    return f"dcctl met something that it should have handled: {type(error).__name__}: {said}{where}"
+    return f"dcctl has a bug, it did not handle {type(error).__name__}: {said}{where}"

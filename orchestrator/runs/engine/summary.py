@@ -63,10 +63,10 @@ def _way_back(state: RunState) -> list[str]:
     if open_steps:
         parts.append("not undone: " + _first(open_steps))
     left = [step.id for step in (*standing(state), *left_undone(state)) if step.id in state.leave]
-    parts += ["let stand: " + ", ".join(left)] if left else []
+    parts += ["left in place on request: " + ", ".join(left)] if left else []
     stands = [step.id for step in standing(state) if step.id not in state.leave]
     if stands:
         kept = sorted(kept_by(state))
-        parts.append("cannot be taken back: " + ", ".join(stands))
-        parts += ["kept with it: " + ", ".join(kept)] if kept else []
+        parts.append("cannot be rolled back: " + ", ".join(stands))
+        parts += ["kept because those rest on it: " + ", ".join(kept)] if kept else []
     return parts

@@ -74,7 +74,7 @@ def read_fact(coordination: Coordination, topology: str, name: FactName) -> Fact
     path = f"{estate_path(topology)}/{name.text}"
     value = coordination.read(path)
     if value is None:
-        raise CoordinationError(path, "is not there any more: facts are never removed")
+        raise CoordinationError(path, "does not exist any more, although facts are never removed")
     return fact_from_node(coordination, topology, name, value)
 
 

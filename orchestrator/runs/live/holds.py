@@ -38,7 +38,7 @@ def put_hold(topology: Topology, scope: str, *, reason: str, for_s: float | None
     `CoordinationError` where the ensemble cannot be written.
     """
     if not reason.strip():
-        raise UsageError("--reason", "a hold without a reason is one that nobody dares to release")
+        raise UsageError("--reason", "a hold needs a reason, so that others know when it may be released")
     at_s = _CLOCK.now_s()
     hold = Hold(
         scope=scope,
@@ -65,7 +65,11 @@ def release_hold(topology: Topology, scope: str, *, of: str = "", reason: str = 
         found = [name for name, hold in there.items() if whose in (hold.holder, *((hold.who,) if of else ()))]
         if len(found) != 1:
             others = "; ".join(map(str, there.values()))
-            hint = f"--of WHO@HOST releases another's: {others}" if others else "dcctl status FILE lists them"
+            hint = (
+                f"to release a hold of somebody else: --of WHO@HOST, of {others}"
+                if others
+                else "dcctl status FILE lists them"
+            )
             problem = f"{len(found)} holds of {whose} are on it" if found else f"{whose} does not hold it"
             raise DcctlError(f"scope {scope}", problem, hint)
         was = there[found[0]]

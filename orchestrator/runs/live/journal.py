@@ -138,7 +138,7 @@ def _restored(coordination: Coordination, topology: str, data: Mapping[str, Any]
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))["data"]
     except (OSError, ValueError, KeyError) as error:
-        raise DcctlError(str(file), f"cannot be read: {error}", "it belongs to the journal") from None
+        raise DcctlError(str(file), f"cannot be read: {error}", "the file is a part of the journal") from None
     if digest(kept) != inside["digest"]:
-        raise DcctlError(str(file), "was changed since it was written", "it belongs to the journal")
+        raise DcctlError(str(file), "was changed since it was written", "the file is a part of the journal")
     return event_from_json({**data, "data": kept})

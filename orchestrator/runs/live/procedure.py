@@ -219,7 +219,7 @@ def resume_procedure(
         facts: Mapping[str, Any] = {}
         if state.undoing:
             if down:
-                problem = f"run {run_id} is being taken back, which rests on no such word"
+                problem = f"run {run_id} is being rolled back, which needs no attestation"
                 raise UsageError(
                     f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE"
                 )
@@ -309,26 +309,29 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P], effects: Registry) -> tup
     plan = plan_of_run(records)
     # Only a plan that was allowed, approved and begun is gone on with.
     if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
-        raise GateRefusedError(f"run {run.run_id}", "nothing was begun", f"run {plan.verb} again")
+        raise GateRefusedError(
+            f"run {run.run_id}", "no step of the run was begun", f"run dcctl {plan.verb} again"
+        )
     if plan.dcctl_version != __version__:
         began = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
         raise GateRefusedError(
             f"run {run.run_id}",
-            f"{began} began it, whose steps dcctl {__version__} does not take up. The run stays as it was",
-            f"end it by resume or abort with {began}",
+            f"{began} began the run, and dcctl {__version__} cannot continue "
+            "its steps. The run stays as it was",
+            f"resume or abort it with {began}",
         )
     if unknown := effects.not_understood(plan):
         raise GateRefusedError(
             f"run {run.run_id}",
-            f"this dcctl, with the packages that it has, does not understand its steps {listed(unknown)}. "
+            f"this dcctl, with its installed packages, does not know the steps {listed(unknown)}. "
             "The run stays as it was",
-            "end it by resume or abort with the dcctl and the packages that began it",
+            "resume or abort it with the dcctl and the packages that began it",
         )
     if plan.topology_digest != digest(dump_topology(procedure.topology)):
         raise GateRefusedError(
             f"run {run.run_id}",
-            "the topology file has changed since it began",
-            "go on with the file as it was",
+            "the topology file has changed since the run began",
+            "use the file as it was when the run began",
         )
     refuse_overtaken(run, plan, records)
     run.restore(records)

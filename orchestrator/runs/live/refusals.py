@@ -31,8 +31,8 @@ def refuse_unimported(topology: Topology) -> None:
         raise GateRefusedError(
             f"topology {topology.name}",
             f"coordination refused: {journals[0].stem} was made without the ensemble, "
-            "which does not know of it. Nothing was changed",
-            f"bring it in first: `dcctl history FILE --import {journals[0]}`",
+            "and is not in its journal yet. Nothing was changed",
+            f"import it first: `dcctl history FILE --import {journals[0]}`",
         )
 
 
@@ -84,24 +84,26 @@ def refuse_unless_undoable(
     last = records[-1]
     outcome = last.data.get("outcome") if last.kind == "run-ended" else ""
     if outcome == "undone":
-        raise GateRefusedError(subject, "has been taken back already")
+        raise GateRefusedError(subject, "has been rolled back already")
     if outcome == "ok":
         raise GateRefusedError(
-            subject, "has ended well: it is past, not on its way", "run the verb that leads back"
+            subject,
+            "has ended ok, and cannot be resumed or aborted",
+            "to go back, run the command for that (dcctl failback FILE, say)",
         )
     # What was tried and did not go may stand as well: else it would keep all that it was built on for good.
     tried = {step.id for step in steps_to_undo(state) if state.status(step.id, "undo") == "unsettled"}
     wrong = sorted(leave - {step.id for step in standing(state)} - tried - state.leave)
     if wrong:
         raise GateRefusedError(
-            subject, f"these do not stand irreversibly, nor was taking them back tried: {', '.join(wrong)}"
+            subject, f"steps that need no --leave, because they can be rolled back: {', '.join(wrong)}"
         )
     stands = stands_for_good(state, records, leave)
     if stands:
         raise GateRefusedError(
             subject,
-            f"cannot be taken back any more: {stands_in_words(stands)}. The run stays as it was",
-            f"dcctl resume {state.run_id} FILE; or name what may stand: "
+            f"cannot be rolled back any more: {stands_in_words(stands)}. The run stays as it was",
+            f"dcctl resume {state.run_id} FILE; or name the steps that may stay: "
             + " ".join(f"--leave {row.step}" for row in stands)
             + (f"\n  {now}" if now else ""),
         )
@@ -126,20 +128,22 @@ def gates_to_go_on(
     gates = [gate for gate in fresh.gates if gate.asked_again in asked]
     if not plan.request.get("attested"):
         if down:
-            problem = f"run {run_id} ({plan.verb} {plan.source} → {plan.target}) was begun without that word"
+            problem = (
+                f"run {run_id} ({plan.verb} {plan.source} → {plan.target}) was begun without an attestation"
+            )
             raise UsageError(
                 f"--attest-down {listed(down)}", problem, f"leave it out: dcctl resume {run_id} FILE"
             )
         return gates
     others = [dc for dc in down if dc not in sites]
     if others:
-        problem = f"is no site of {plan.source}, which run {run_id} leaves; that has {listed(sites)}"
+        problem = f"is no site of {plan.source}, which run {run_id} leaves; {plan.source} has {listed(sites)}"
         raise UsageError(f"--attest-down {listed(others)}", problem, "name the site that is down")
     missing = [dc for dc in sites if dc not in down]
     attest = " ".join(f"--attest-down {dc}" for dc in sites)
     hint = f"stop every broker of {plan.source}, then dcctl resume {run_id} FILE {attest} --reason TEXT"
     if not standing(state):
-        hint += f"; or take the run back, applications stay at {plan.source}: dcctl abort {run_id} FILE"
+        hint += f"; or roll the run back, applications stay at {plan.source}: dcctl abort {run_id} FILE"
     word = _word_is_old(plan, records, fresh.facts, missing)
     return [
         replace(gate, **word, measured=listed(down) or "nothing", hint=hint)
@@ -161,7 +165,7 @@ def _word_is_old(
     is_good = is_attested(plan, records, facts)
     if is_good is None:
         reason = f"whether {plan.source} has answered since {listed(missing)} was attested to be down"
-        return {"outcome": "unknown", "reason": f"{reason}, the watcher's records do not tell"}
+        return {"outcome": "unknown", "reason": f"{reason}, the watcher's records do not show"}
     until = f", and answered until {utc_text(last_seen_at_s)}" if last_seen_at_s > LONG_AGO_S else ""
     reason = f"{plan.source} came back{until}; that {listed(missing)} is down was attested before that"
     return {} if is_good else {"outcome": "refused", "reason": reason}

@@ -107,7 +107,7 @@ class Run(Generic[E]):
             raise DcctlError(
                 str(self.folder),
                 f"cannot be made: {error.strerror}",
-                "a run keeps its evidence there; DCCTL_STATE_DIR names another place",
+                "a run keeps its evidence there; set DCCTL_STATE_DIR to use another folder",
             ) from None
         self.estate: E = self._open_estate()
         try:

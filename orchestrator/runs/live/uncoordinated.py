@@ -105,7 +105,9 @@ class LocalJournal:
         text = canonical_json(to_json(record)) + "\n"
         is_first = record.sequence == 1
         if not is_first and not self.file.exists():
-            raise DcctlError(str(self.file), "is gone in the middle of its run", "was it imported meanwhile?")
+            raise DcctlError(
+                str(self.file), "was removed in the middle of the run", "was it imported in the meantime?"
+            )
         try:
             whole = _whole_lines(self.file.read_bytes()) if self.file.exists() else b""
             with self.file.open("r+b" if self.file.exists() else "xb") as file:

@@ -31,11 +31,13 @@ def unlock(
         holder = coordination.holder(path)
         subject = f"lock of {topology.name}"
         if holder is None:
-            raise DcctlError(subject, "nobody holds it")
+            raise DcctlError(subject, "no process holds the lock")
         if str(holder.about.get("run", "")) != held_by:
             raise DcctlError(subject, f"{held_by} does not hold it; held by {holder}", _hint(holder))
         if not approve(holder):
-            raise GateRefusedError(subject, f"held by {holder}. It was left as it is", "--yes takes it away")
+            raise GateRefusedError(
+                subject, f"held by {holder}. It was left as it is", "--yes takes the lock from its holder"
+            )
         at_s = _CLOCK.now_s()
         record = {
             "at_s": at_s,
@@ -46,7 +48,7 @@ def unlock(
         }
         name = f"{unlocks_path(topology.name)}/{new_run_id('unlock', at_s)}"
         if not coordination.break_lock(holder, name, canonical_json(record).encode()):
-            raise DcctlError(subject, "its holder has just let go of it by itself")
+            raise DcctlError(subject, "its holder has just released it")
         return record
 
 

@@ -58,11 +58,12 @@ class ClusterCheck:
         if reasons:
             raise ClusterError(
                 self._watched.subject,
-                f"{'; '.join(reasons)}. Nothing is recorded",
-                f"correct `bootstrap` in the file; a verb with {OPTION} NAME=ID takes another one for right",
+                f"{'; '.join(reasons)}. No sample is recorded",
+                f"correct `bootstrap` in the file; a command with {OPTION} NAME=ID accepts another cluster",
             )
         if silent:
             raise ClusterError(
                 self._watched.subject,
-                f"{' and '.join(silent)} has not told its id, which is remembered. Nothing is recorded",
+                f"{' and '.join(silent)} does not name its cluster id, so whether it is the cluster "
+                "that it was is unknown. No sample is recorded",
             )

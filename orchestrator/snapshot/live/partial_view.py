@@ -82,7 +82,7 @@ class PartialReader:
                 if isinstance(said, ClusterError):
                     found[tp] = replace(found[tp], problem=f"broker {leader}: {said.problem}")
                 elif tp not in said:
-                    found[tp] = replace(found[tp], problem=f"broker {leader} did not tell its end")
+                    found[tp] = replace(found[tp], problem=f"broker {leader} did not give its log end offset")
                 else:
                     found[tp] = replace(found[tp], log=said[tp])
         # What has no answer may have another leader by the next look.
@@ -179,7 +179,7 @@ def _controller(servers: Servers, topology: Topology, name: str, reader: Partial
     if 2 * (len(quorum.voters) - len(lost)) <= len(quorum.voters):
         gone = ", ".join(map(str, lost))
         raise ClusterError(
-            f"cluster {name}", f"no majority: of {len(quorum.voters)} controllers {gone} are silent"
+            f"cluster {name}", f"no majority: of {len(quorum.voters)} controllers {gone} do not answer"
         )
     return f"controller {quorum.leader_id}"
 

@@ -33,8 +33,8 @@ def read_samples(
     if topic not in cluster.topics([topic], timeout_s):
         raise ClusterError(
             f"{cluster.subject}, topic {topic}",
-            "there is no such topic: no watcher has ever recorded anything here",
-            "`dcctl watch FILE` keeps it; without it a failover has nothing to go by",
+            "there is no such topic: no watcher has ever run here",
+            "start one: dcctl watch FILE; a failover needs what it records",
         )
     log = cluster.log_ends([partition], timeout_s)[partition]
     wanted = _FIRST_READ_RECORDS

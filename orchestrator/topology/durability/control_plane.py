@@ -43,7 +43,7 @@ def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
 
 # Seen on Kafka 4.3.1: a quorum of the survivors forms, but all partitions stay without a leader.
 _COMBINED = (
-    "; they share their processes with brokers, which lose their place among the in-sync replicas when they"
+    "; they share their processes with brokers, which drop out of the in-sync replicas when they"
     " are restarted without a quorum"
 )
 

@@ -90,7 +90,7 @@ def principal_shared(topology: Topology) -> Iterator[Finding]:
     "producer-mark-shared",
     "error",
     "No two producers of a topic have the same mark",
-    "Whose record it is would then be told wrongly.",
+    "A record of the one would be taken for a record of the other.",
 )
 def producer_mark_shared(topology: Topology) -> Iterator[Finding]:
     """The same header and value twice in one topic."""
@@ -109,8 +109,8 @@ def producer_mark_shared(topology: Topology) -> Iterator[Finding]:
 @rule(
     "producer-indistinct",
     "warning",
-    "Each producer of a mirrored topic can be told apart by what it writes",
-    "After a move nobody can say that it writes at the other side: the run ends as unknown.",
+    "The records of each producer of a mirrored topic can be recognised",
+    "Otherwise nothing shows after a move that it writes at the other cluster: the run ends as unknown.",
 )
 def producer_indistinct(topology: Topology) -> Iterator[Finding]:
     """Producers at a mirror's source that share each mirrored topic with another, both without a mark."""
@@ -125,7 +125,7 @@ def producer_indistinct(topology: Topology) -> Iterator[Finding]:
             sharing = [unmarked[place] - {producer.name} for place in sorted(own)]
             if sharing and all(sharing):
                 others = quoted(sorted(set().union(*sharing)))
-                message = f"nothing tells the records of `{producer.name}` from those of {others}"
+                message = f"the records of `{producer.name}` look like those of {others}"
                 hint = "add identified_by: {header: …, value: …}: a header that each of its records carries"
                 yield Finding(("producers", index, "topics"), message, hint)
 
@@ -134,7 +134,7 @@ def producer_indistinct(topology: Topology) -> Iterator[Finding]:
     "consumer-reads",
     "error",
     "A consumer names topics, or a pattern that is a regular expression",
-    "Without either nobody knows what must be translated for it.",
+    "Without either it is unknown which positions must be translated for it.",
 )
 def consumer_reads(topology: Topology) -> Iterator[Finding]:
     """Neither topics nor pattern, or a pattern that cannot be read."""
@@ -182,7 +182,8 @@ def pattern_matches(topology: Topology) -> Iterator[Finding]:
     "order-after-failover",
     "warning",
     "A consumer that needs order gets it after a failover too",
-    "Under the default policy it then reads the mirrored and the landing topic: each in order, not both.",
+    "Under the default policy it then reads two topics, the copy and the one that producers "
+    "write to: each is in order, both together are not.",
 )
 def order_after_failover(topology: Topology) -> Iterator[Finding]:
     """Consumers with order: required whose topics are mirrored under the default policy."""
@@ -192,8 +193,11 @@ def order_after_failover(topology: Topology) -> Iterator[Finding]:
             mirrored.setdefault(mirror.source, set()).update(mirror.topics)
     for index, consumer in enumerate(topology.consumers):
         if consumer.order == "required" and mirrored.get(consumer.cluster, set()) & set(consumer.topics):
-            message = f"`{consumer.name}` needs order; after a failover it reads two topics, old and new"
-            hint = "let it finish the mirrored topics before the others, or take policy: identity"
+            message = (
+                f"`{consumer.name}` needs order; after a failover it reads "
+                "two topics, the copy and the new one"
+            )
+            hint = "let it read the copies to their end before the new topics, or take policy: identity"
             yield Finding(("consumers", index, "order"), message, hint)
 
 

@@ -26,7 +26,7 @@ def hook_playbook(topology: Topology) -> Iterator[Finding]:
 @rule(
     "hook-never-run",
     "warning",
-    "Each hook has a verb that can happen",
+    "Each hook belongs to a command that the topology allows",
     "Without a mirror nothing is moved from one cluster to another.",
 )
 def hook_never_run(topology: Topology) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def hook_never_run(topology: Topology) -> Iterator[Finding]:
     for key, _ in topology.hooks:
         verb = key.partition("_")[2]
         if verb in MOVING_VERBS and not topology.replication:
-            message = f"there is no mirror in this file: `{verb}` cannot happen, and the hook never runs"
+            message = f"the file has no mirror: `dcctl {verb}` is impossible, and the hook never runs"
             yield Finding(("hooks", key), message, "take it out, or name the mirror under replication")
 
 

@@ -79,7 +79,7 @@ def _other_layout(brokers: int, voters: int) -> str:
     return (
         "this is layout: one-location"
         if brokers == voters == 1
-        else "dcctl explain FILE says what each is good for"
+        else "dcctl explain FILE says what each layout survives"
     )
 
 
@@ -125,7 +125,7 @@ def layout_homes(topology: Topology) -> Iterator[Finding]:
     "layout-active-passive",
     "error",
     "active-passive: two clusters, one mirror, producers at its source only",
-    "What is written at the passive side would be in nobody's way back.",
+    "Records that are written at the passive side would not be copied to the other one.",
 )
 def layout_active_passive(topology: Topology) -> Iterator[Finding]:
     """Numbers of clusters and mirrors, and where producers work."""
@@ -133,7 +133,7 @@ def layout_active_passive(topology: Topology) -> Iterator[Finding]:
         return
     if len(topology.clusters) != 2:
         message = f"active-passive has two clusters; the file has {len(topology.clusters)}"
-        yield Finding(("clusters",), message, "one stands by for the other")
+        yield Finding(("clusters",), message, "one cluster is the standby of the other")
     if len(topology.replication) != 1:
         message = f"active-passive has one mirror; the file has {len(topology.replication)}"
         yield Finding(("replication",), message, "mirrors in both directions are layout: active-active")

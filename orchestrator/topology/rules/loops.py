@@ -13,7 +13,8 @@ from orchestrator.topology.source import Path
     "identity-both-ways",
     "error",
     "Not both directions with the identity policy",
-    "With equal names MirrorMaker cannot tell a copy from an original: each record goes round for ever.",
+    "With equal names MirrorMaker cannot tell a copy from an original: "
+    "each record is copied round and round.",
 )
 def identity_both_ways(topology: Topology) -> Iterator[Finding]:
     """Pairs of clusters with a mirror in either direction, both under the identity policy."""
@@ -74,7 +75,7 @@ def _circle(
     "mirror-cycle",
     "error",
     "A mirror is not asked to copy back what came from its target",
-    "MirrorMaker knows a copy by its prefix and leaves it out, without a word.",
+    "MirrorMaker recognises a copy by its prefix and leaves it out silently.",
 )
 def mirror_cycle(topology: Topology) -> Iterator[Finding]:
     """Names that carry the target's prefix (`DefaultReplicationPolicy.topicSource`, `isCycle`)."""

@@ -127,7 +127,8 @@ def quiet_after_move(topology: Topology) -> Iterator[Finding]:
     cooldown_s = topology.failover.cooldown_s
     if topology.replication and cooldown_s > _LONGEST_QUIET_S:
         message = (
-            f"quiet_after_move_s is {cooldown_s:g}; for {cooldown_s / 3600:.0f} h each failover needs a word"
+            f"quiet_after_move_s is {cooldown_s:g}; for {cooldown_s / 3600:.0f} "
+            "h each failover needs --acknowledge"
         )
         path = ("failover", "quiet_after_move_s")
         yield Finding(path, message, "1800 is a good value: half an hour")

@@ -10,7 +10,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
 from orchestrator.topology.source import Path
 
-_SEEN_TO = "leave it out: MirrorMaker sees to it"
+_SEEN_TO = "leave it out: MirrorMaker handles it"
 _INTERNAL: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(r"_confluent-ksql-.*|.*ksql_processing_log|.*__transient_.*"),
@@ -77,7 +77,8 @@ def mirror_runs(topology: Topology) -> Iterator[Finding]:
     "mirror-internal-topics",
     "error",
     "No internal topic of Kafka Streams, ksqlDB, Connect or Kafka itself is in a mirror",
-    "Copies of state do not fit the translated offsets: what starts on them computes nonsense.",
+    "Copies of state do not fit the translated offsets: an application "
+    "that starts on them computes wrong results.",
 )
 def mirror_internal_topics(topology: Topology) -> Iterator[Finding]:
     """Known by their names; heartbeats of a cluster by that one's."""
@@ -131,7 +132,7 @@ def offset_syncs_unreachable(topology: Topology) -> Iterator[Finding]:
     "error",
     "connectors overrides nothing on which the offset map rests",
     "Names, policy, place of the offset syncs and idempotence are what exact translation is built on; "
-    "records that are passed over and markers of transactions would break it.",
+    "skipped records and transaction markers would break it.",
 )
 def connector_properties(topology: Topology) -> Iterator[Finding]:
     """Overrides of fixed properties."""
@@ -160,7 +161,7 @@ _KEYS = {
     "mirror-flush",
     "warning",
     "A mirror stores its position more often than the loss budget is long",
-    "What was copied since the last flush cannot be told from what was not: it counts as possibly lost.",
+    "Which records were copied since the last flush is unknown: they all count as possibly lost.",
 )
 def mirror_flush(topology: Topology) -> Iterator[Finding]:
     """Flush intervals as long as the seconds that may be lost."""
@@ -178,7 +179,7 @@ def mirror_flush(topology: Topology) -> Iterator[Finding]:
 @rule(
     "topic-not-mirrored",
     "warning",
-    "What is produced at a mirrored cluster is in its mirror",
+    "Every topic that is produced at a mirrored cluster is in its mirror",
     "A topic that is left out is lost with the site, whatever the failover saves.",
 )
 def topic_not_mirrored(topology: Topology) -> Iterator[Finding]:

@@ -71,7 +71,7 @@ def quorum_sites_even(topology: Topology) -> Iterator[Finding]:
     "quorum-uneven",
     "warning",
     "Over two sites the quorum is split evenly",
-    "With 2 and 3, the newest changes may be in the larger site alone: after its loss nobody has them. "
+    "With 2 and 3, the newest changes may be in the larger site alone: they are lost with it. "
     "With an even split every committed change is on both sides.",
 )
 def quorum_uneven(topology: Topology) -> Iterator[Finding]:
@@ -90,8 +90,8 @@ def quorum_uneven(topology: Topology) -> Iterator[Finding]:
 @rule(
     "quorum-survives",
     "warning",
-    "Over three sites and more, the quorum outlives any one of them",
-    "That is what the further sites are for.",
+    "Over three sites and more, the quorum survives the loss of any one of them",
+    "The further sites exist for that.",
 )
 def quorum_survives(topology: Topology) -> Iterator[Finding]:
     """An odd number of sites, one of which has half of the votes."""
@@ -104,7 +104,7 @@ def quorum_survives(topology: Topology) -> Iterator[Finding]:
                         f"the loss of `{dc}` stops the quorum of `{name}`: it has {voters[dc]} of "
                         f"{plural(sum(voters.values()), _name(cluster))}"
                     )
-                    yield Finding(_nodes(name), message, "let no site have half of them")
+                    yield Finding(_nodes(name), message, "no site may have half of the voters or more")
 
 
 @rule(
@@ -120,8 +120,9 @@ def quorum_even(topology: Topology) -> Iterator[Finding]:
         total = sum(voters.values())
         if len(voters) not in (0, 2) and total % 2 == 0 and cluster.quorum == "majority":
             message = (
-                f"{plural(total, _name(cluster))} of `{name}` survive the loss of {(total - 1) // 2}, "
-                f"just as {total - 1} do"
+                f"`{name}` has {plural(total, _name(cluster))}, which tolerate "
+                f"{f'the loss of {spare}' if (spare := (total - 1) // 2) else 'no loss'}, no more than "
+                f"{total - 1} would"
             )
             yield Finding(_nodes(name), message, f"take {total - 1} or {total + 1}")
 

@@ -23,7 +23,16 @@ def datacenters_exist(topology: Topology) -> Iterator[Finding]:
     known = set(topology.datacenters)
     for path, dc in _named_datacenters(topology):
         if dc not in known:
-            yield Finding(path, f"there is no data centre `{dc}`", nearest(dc, known))
+            yield Finding(
+                path,
+                f"there is no data centre `{dc}`",
+                _hint(dc, known),
+            )
+
+
+def _hint(dc: str, known: set[str]) -> str:
+    near, add = nearest(dc, known), f"add `{dc}` to datacenters"
+    return f"{near} Or {add}" if near.endswith("?") else f"{near}; or {add}"
 
 
 def _named_datacenters(topology: Topology) -> Iterator[tuple[Path, str]]:
@@ -93,7 +102,7 @@ _CLUSTER_KEYS = {
     "topics-exist",
     "error",
     "Every topic that is mirrored, written or read is described",
-    "Its durability decides what a loss costs; a topic that nobody described has none that is known.",
+    "Its durability decides what a loss costs; that of a topic that is not described is unknown.",
 )
 def topics_exist(topology: Topology) -> Iterator[Finding]:
     """At that cluster: produced there, or mirrored into it."""
@@ -139,7 +148,7 @@ def internal_topics_known(topology: Topology) -> Iterator[Finding]:
         for name in described.internal_topics:
             if name not in KAFKA_INTERNAL_TOPICS:
                 message = f"Kafka has no internal topic `{name}`"
-                hint = nearest(name, KAFKA_INTERNAL_TOPICS).replace("the file has", "it has")
+                hint = nearest(name, KAFKA_INTERNAL_TOPICS).replace("the file has", "Kafka has")
                 yield Finding(("clusters", cluster, "internal_topics", name), message, hint)
 
 
@@ -159,7 +168,7 @@ def not_empty(topology: Topology) -> Iterator[Finding]:
     for index, mirror in enumerate(topology.replication):
         if not mirror.topics:
             message = f"the mirror from `{mirror.source}` to `{mirror.target}` copies no topic"
-            yield Finding(("replication", index, "topics"), message, "name the topics one by one")
+            yield Finding(("replication", index, "topics"), message, "list the topics by name")
     for index, producer in enumerate(topology.producers):
         if not producer.topics:
             message = f"producer `{producer.name}` writes to no topic"

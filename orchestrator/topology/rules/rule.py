@@ -53,8 +53,13 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 broker`, `2 brokers`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """`1 broker`, `2 brokers`, `10,000 brokers`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def all_of(count: int, noun: str) -> str:
+    """`all 25 positions are`, `the 1 position is`: the subject of a sentence, and its verb."""
+    return f"the 1 {noun} is" if count == 1 else f"all {plural(count, noun)} are"
 
 
 def nearest(word: str, known: Collection[str]) -> str:

@@ -59,7 +59,7 @@ def password_in_clear(topology: Topology) -> Iterator[Finding]:
     "tls-unverified",
     "warning",
     "TLS connections verify whom they reach",
-    "Without it anybody in between can be the broker, and is told the password.",
+    "Without it anybody in between can pose as the broker, and gets the password.",
 )
 def tls_unverified(topology: Topology) -> Iterator[Finding]:
     """Verification switched off, for dcctl or for mirrors."""
@@ -106,7 +106,7 @@ def login_complete(topology: Topology) -> Iterator[Finding]:
     "security-demanded",
     "error",
     "Every connection that the file states is as secure as `security` demands",
-    "One open door makes the locks of the others worthless, and nobody looks for it again.",
+    "One connection that is not secured makes the security of the others worthless.",
 )
 def security_demanded(topology: Topology) -> Iterator[Finding]:
     """Clients of the brokers, Connect, the schema registry and the coordination. What is not stated is not

@@ -113,8 +113,8 @@ def coordination_servers(topology: Topology) -> Iterator[Finding]:
 @rule(
     "coordination-survives",
     "error",
-    "The coordination ensemble outlives any one of the sites",
-    "It holds the lock and the journal of a failover: it must not die with the site that is failed over.",
+    "The coordination ensemble survives the loss of any one site",
+    "It holds the lock and the journal of a failover: it must not be lost with the site.",
 )
 def coordination_survives(topology: Topology) -> Iterator[Finding]:
     """Ensembles of which a site that holds brokers has half."""

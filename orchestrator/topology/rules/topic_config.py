@@ -26,7 +26,7 @@ def _configs(topology: Topology) -> Iterator[tuple[Path, Mapping[str, str]]]:
 @rule(
     "topic-config-own-key",
     "error",
-    "What has a key of its own does not stand under config",
+    "A setting that has its own key is not repeated under config",
     "Two places for one setting can say two things.",
 )
 def topic_config_own_key(topology: Topology) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def _expected(key: str, value: str) -> str:
     "unclean-election",
     "warning",
     "No unclean leader election where consistency is preferred",
-    "It makes a replica the leader that lacks acknowledged records, and they are gone for good.",
+    "It makes a replica the leader that lacks acknowledged records, and these are lost for good.",
 )
 def unclean_election(topology: Topology) -> Iterator[Finding]:
     """Topics that allow it and do not say prefer: availability."""

@@ -81,13 +81,13 @@ def read_plan(file: Path) -> Plan | None:
         return None
     plan = plan_from_json(data)
     if plan.verb != VERB:
-        raise DcctlError(str(file), f"is a plan of {plan.verb}, not of {VERB}", f"run: dcctl {plan.verb}")
+        raise DcctlError(str(file), f"is a plan for {plan.verb}, not for {VERB}", f"run: dcctl {plan.verb}")
     if plan.dcctl_version != __version__:
         made_by = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
-        said = f"is stale: {made_by} made it, and this is dcctl {__version__}"
+        said = f"is stale: {made_by} made the plan, and this is dcctl {__version__}"
         raise GateRefusedError(str(file), said, _PLAN_AGAIN)
     if unknown := EFFECTS.not_understood(plan):
-        said = f"is stale: this dcctl does not understand its steps {listed(unknown)}"
+        said = f"is stale: this dcctl does not know the steps {listed(unknown)}"
         raise GateRefusedError(str(file), said, _PLAN_AGAIN)
     return plan
 
@@ -102,6 +102,6 @@ def topology_of(plan: Plan, file: Path) -> Topology:
     topology = parse_topology(json.dumps(described), f"{file} (its topology)")
     if digest(dump_topology(topology)) != plan.topology_digest:
         raise GateRefusedError(
-            str(file), "its topology is not the one that it was made from", "was it changed by hand?"
+            str(file), "its topology is not the one that the plan was made from", "was it changed by hand?"
         )
     return topology

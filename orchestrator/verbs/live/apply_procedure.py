@@ -162,14 +162,17 @@ class ReconcileProcedure:
         fresh = self._fresh(picture)
         if self._given is None:
             return fresh
-        moved, hint = picture.moved_since(self._given.observed), "make the plan anew: dcctl plan FILE -o PLAN"
+        moved, hint = (
+            picture.moved_since(self._given.observed),
+            "make the plan again: dcctl plan FILE -o PLAN",
+        )
         if moved:
-            problem = f"since it was made these have changed: {listed(moved)}"
+            problem = f"since the plan was made these have changed: {listed(moved)}"
         elif _CLOCK.now_s() > self._given.expires_at_s:
             problem = "has expired"
         elif _effects(fresh) != _effects(self._given):
-            problem = "what is to be done is no longer what it says"
-            hint = "was it changed by hand, or written by another version? make it anew"
+            problem = "the changes needed are no longer those of the plan"
+            hint = "was the plan changed by hand, or written by another version? Make it again"
         else:
             return fresh
         raise GateRefusedError(f"plan of {self._given.topology}", f"{problem}. Nothing was changed", hint)

@@ -19,7 +19,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules
 from orchestrator.verbs.registration import EFFECTS
 
-_HINT = "start the ensemble again, or correct `coordination.zookeeper` in the file"
+_HINT = "start the ZooKeeper ensemble again, or correct `coordination.zookeeper` in the file"
 
 
 def coordination_subject(topology: Topology) -> str:

@@ -134,7 +134,8 @@ class FactCopier:
             self._copied.clear()
             raise ClusterError(
                 f"{target.subject}, topic {topic}",
-                "it was deleted: an apply of a file with the mirror makes it, or a watcher that starts",
+                "it was deleted: an apply of a file with the mirror creates "
+                "it, and so does a watcher that starts",
             )
 
 

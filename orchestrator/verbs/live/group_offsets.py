@@ -71,7 +71,7 @@ def read_snapshot(file: Path) -> Snapshot:
         raise DcctlError(str(file), f"cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         hint = "`dcctl offsets snapshot FILE` writes them"
-        raise DcctlError(str(file), "is no snapshot of group offsets", hint) from None
+        raise DcctlError(str(file), "is not a snapshot of group offsets", hint) from None
 
 
 def restore_snapshot(
@@ -127,7 +127,7 @@ def _restored(  # noqa: PLR0917 - what is restored, and under whose lock
         raise DcctlError(
             kafka.subject,
             f"offsets outside the log: {'; '.join(outside[:5])}; nothing was written",
-            "such a group would go on by auto.offset.reset",
+            "auto.offset.reset would decide where such a group goes on",
         )
     before = Snapshot(cluster, time.time(), kafka.committed(wanted))
     keep(before)

@@ -74,9 +74,9 @@ def import_journal(
     records = read_local_journal(file)
     run_id = records[0].run_id
     if not is_run_id(run_id):
-        raise DcctlError(str(file), f"names a run {run_id!r}, and no run is called so")
+        raise DcctlError(str(file), f"names a run {run_id!r}, which does not exist")
     if not records[0].data.get("without_coordination"):
-        raise DcctlError(str(file), "is the copy of a journal that the ensemble has")
+        raise DcctlError(str(file), "is a copy of a journal that the ensemble has already")
     of = records[0].data.get("plan", {}).get("topology")
     if of != topology.name:
         raise DcctlError(str(file), f"is a journal of {of}, not of {topology.name}", "give its own file")
@@ -91,7 +91,9 @@ def import_journal(
                 raise _not_ordered(run_id, since)
             if place is not None and order and (order == "earlier") != (place.after is not None):
                 said = "earlier" if place.after is not None else "later"
-                raise DcctlError(f"run {run_id}", f"was imported as the {said} one before; its place stays")
+                raise DcctlError(
+                    f"run {run_id}", f"was imported before with --order {said}; that cannot be changed"
+                )
             after = (
                 _newest_seen(coordination, topology.name, records) if since and order == "earlier" else None
             )
@@ -104,7 +106,7 @@ def import_journal(
                 **_write(coordination, lock, topology.name, records, after, effects),
             }
             if after is not None and told.get("primary"):
-                told |= {"primary": "", "primary_problem": f"not in force: {since[-1]} has moved it since"}
+                told |= {"primary": "", "primary_problem": f"not in force: run {since[-1]} has moved since"}
             _note(coordination, lock, topology.name, told, file)
         finally:
             lock.release()
@@ -166,8 +168,8 @@ def _moves_since(coordination: Coordination, topology: str, records: Sequence[Ru
 def _not_ordered(run_id: str, since: Sequence[str]) -> DcctlError:
     return DcctlError(
         f"run {run_id}",
-        f"knew nothing of {listed(since, 3)}, made with the ensemble: which of them moved first it cannot "
-        "tell. Nothing was written",
+        f"did not know of {listed(since, 3)}, made with the ensemble: which run moved first is unknown. "
+        "Nothing was written",
         "say whether this run moved before them or after them: --order earlier, or --order later",
     )
 

@@ -211,7 +211,9 @@ class MoveSession(RunSession):
         facts = read_facts(self._coordination, self.topology.name, (LogsTruncated, JournalUnread))
         unread = journals_unread(facts, mirror.source, mirror.target)
         if unread:
-            raise DcctlError(f"journal of run {unread[0].run_id}", "could not be read for the estate record")
+            raise DcctlError(
+                f"journal of run {unread[0].run_id}", "could not be read, so the estate record is incomplete"
+            )
         return log_truncations(facts, mirror.source, mirror.target)
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
@@ -295,9 +297,13 @@ class MoveSession(RunSession):
         """See `applications.spark.ports.QueryCheckpoints`."""
         destination = _folder(self._bound_for(query, to))
         if not is_relocated_by(destination, self.run_id):
-            return "nothing was relocated"
+            return "no checkpoint was relocated"
         taken = self.servers.of_kind(CheckpointFolders).undo(destination)
-        return f"what was relocated lies at {taken}" if taken is not None else "it had not come to its place"
+        return (
+            f"the relocated checkpoint was moved to {taken}"
+            if taken is not None
+            else "the relocated checkpoint had not been put in place"
+        )
 
     def newest_batch(self, query: str, to: str) -> int | None:
         """See `applications.spark.ports.QueryCheckpoints`."""

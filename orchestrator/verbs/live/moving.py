@@ -87,7 +87,7 @@ def _moved_group(  # noqa: PLR0917 - what is moved, and under whose lock
     if without:
         raise DcctlError(
             f"group {group}",
-            f"cannot be moved, no place at {to} for {'; '.join(without)}",
+            f"cannot be moved, these positions cannot be translated to {to}: {'; '.join(without)}",
             HOW_TO_PLACE,
         )
     starts = _landing_offsets(topology, mirror, consumer, target, landing)
@@ -188,7 +188,11 @@ def standby_folder(topology: Topology, query: str) -> Path:
     """Where the query opens its checkpoint after a move."""
     consumer = _query(topology, query)
     if consumer.standby_checkpoint is None:
-        raise DcctlError(f"consumer {query}", "has no standby_checkpoint", "name it, or a destination")
+        raise DcctlError(
+            f"consumer {query}",
+            "has no standby_checkpoint",
+            "name it in the topology file, or give a destination",
+        )
     return local_checkpoint(f"consumer {query}", consumer.standby_checkpoint)
 
 
@@ -209,7 +213,7 @@ def _mirror(topology: Topology, consumer: Consumer, to: str) -> Replication:
         if mirror.source == consumer.cluster:
             return mirror
     raise UsageError(
-        f"consumer {consumer.name}", f"works at {consumer.cluster}: no mirror from there to {to}"
+        f"consumer {consumer.name}", f"is at {consumer.cluster}, and no mirror copies from there to {to}"
     )
 
 
@@ -231,5 +235,5 @@ def _refuse_members(cluster: KafkaCluster, group: str) -> None:
         raise DcctlError(
             f"group {group}",
             f"has {members} running members at {cluster.name}; nothing was written",
-            "stop its consumers first: what they commit later would be missing at the other side",
+            "stop its consumers first: offsets that they commit later would not be translated",
         )

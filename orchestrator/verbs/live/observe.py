@@ -158,7 +158,7 @@ class _Look(ABC):
     def _inventory(self) -> tuple[ClientHost, ...]:
         """The hosts, as Ansible reads them, if dcctl could start anything there."""
         if self.topology.inventory is None:
-            raise DcctlError("inventory", "the topology file names none")
+            raise DcctlError("inventory", "the topology file names no inventory")
         self.servers.playbooks.check_installed()
         return tuple(
             ClientHost(

@@ -122,5 +122,5 @@ def _procedure_of(
     plan = plan_of_run(records)
     if plan.verb not in PROCEDURES:
         known = ", ".join(PROCEDURES)
-        raise DcctlError(f"run {run_id}", f"is of the verb {plan.verb}; this version knows: {known}")
+        raise DcctlError(f"run {run_id}", f"is a run of the command {plan.verb}; this version knows: {known}")
     return PROCEDURES[plan.verb](servers, topology, plan, records[0], them)

@@ -229,7 +229,7 @@ def _recorded(
     if snapshot is not None:
         return "snapshot", "as asked", _Recorded(snapshot, {}, now_s), {}
     try:
-        return "source", "it answers", _from_source(topology, mirror, consumers), {}
+        return "source", "the source answers", _from_source(topology, mirror, consumers), {}
     except ClusterError as error:
         reason = f"the source does not answer ({error.problem})"
     if unsampled:

@@ -209,7 +209,7 @@ def test_without_its_package_nobody_can_read_its_ledger(
     audit_inputs(file, file.replication[0], ledgers=ledgers).write(tmp_path)
     assert run(["audit", str(tmp_path)]) == 1
     assert " ".join(capsys.readouterr().err.split()) == (
-        "error kind toy: nobody says what ledger it keeps: no kind of application has this name "
+        "error kind toy: what ledger it keeps is unknown: no kind of application has this name "
         "install the package that brings it"
     )
     assert (title_of("toy"), mark_of("toy")) == ("toy", " (toy)")
@@ -218,7 +218,7 @@ def test_without_its_package_nobody_can_read_its_ledger(
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        ("", "nobody says what ledger it keeps"),
+        ("", "what ledger it keeps is unknown"),
         ("tests.moves.toy_declared:Sheets", "package toys is wrong: .*Sheets is no AuditedKind"),
         ("tests.moves.toy_declared:NoSheets", "package toys names .*NoSheets, which cannot be imported"),
     ],

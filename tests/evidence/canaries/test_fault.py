@@ -74,7 +74,7 @@ def test_a_sick_site_is_one_of_which_that_was_seen() -> None:
         gates=[{"id": "source-sick", "outcome": "ok"}],
     )
     fault = fault_of(left)
-    assert (fault.kind, fault.targets) == ("sick, attested by ann, seen by the watcher", ("west-1",))
+    assert (fault.kind, fault.targets) == ("degraded, attested by ann, seen by the watcher", ("west-1",))
     assert fault.is_verified
 
 

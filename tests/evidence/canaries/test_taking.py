@@ -54,8 +54,8 @@ def test_it_went_on_where_it_was_told_to(tmp_path: Path) -> None:
         ((START, "assigned,west.canary,0,41,1001,,."), "invalid", "it went on at 41, and the run says 40"),
         ((START, "assigned,west.canary,0,,1001,,."), "invalid", "it found no position, and the run says 40"),
         ((START,), "unknown", "it was never given this partition"),
-        (("commit,west.canary,0,99,9000,,.",), "unknown", "does not tell any more where it went on"),
-        ((), "unknown", "does not tell any more where it went on"),
+        (("commit,west.canary,0,99,9000,,.",), "unknown", "does not show any more where the client went on"),
+        ((), "unknown", "does not show any more where the client went on"),
     ],
 )
 def test_what_is_not_so_or_not_known_is_said(

@@ -87,7 +87,10 @@ def test_canaries_that_could_not_be_read_have_measured_nothing() -> None:
     ("kind", "words"),
     [
         ("planned move", "applications were moved off west, as planned."),
-        ("sick, attested by ann", "west was left because it was sick, attested by ann, and that was seen."),
+        (
+            "degraded, attested by ann",
+            "west was left because it was degraded, attested by ann, and that was seen.",
+        ),
         (
             "attested by ann",
             "west was lost (attested by ann), and it was verified that nothing of it answered",

@@ -183,7 +183,7 @@ def test_what_becomes_of_each_step_is_said(verb: str) -> None:
         said = words_of(outline, step.id)
         assert f"{step.id} · {step.expected_s:g} s" in said
         assert ("↶" in said) == (step.compensation is not None and not step.stays_because)
-        assert ("cannot be taken back" in said) == step.irreversible
+        assert ("cannot be rolled back" in said) == step.irreversible
         assert " ".join(step.stays_because.split()) in said
         assert ("POINT OF NO RETURN" in said) == (step.id in returns)
     assert any("Point of no return" in " ".join(outline.about) for _ in returns) == bool(returns)
@@ -199,7 +199,7 @@ def test_the_point_of_no_return_is_the_first_that_stays_for_good() -> None:
     )
     assert points_of_no_return(plan) == ("sell",)
     outline = outline_of(plan)
-    assert "POINT OF NO RETURN cannot be taken back: it was eaten" in words_of(outline, "sell")
+    assert "POINT OF NO RETURN cannot be rolled back: it was eaten" in words_of(outline, "sell")
     assert "POINT OF NO RETURN" not in words_of(outline, "tell")
 
 
@@ -234,27 +234,27 @@ def test_what_a_failure_does_is_said_where_it_differs() -> None:
         step("tell", "move", section="within", on_failure="note"),
     )
     before, within = outline_of(plan).sections
-    assert before.lines == ("before", "if a step fails: the run is taken back")
+    assert before.lines == ("before", "if a step fails: the run is rolled back")
     assert within.lines == ("within",)
     outline = outline_of(plan)
-    assert "is not taken back: others rely on it" in words_of(outline, "hold")
+    assert "is not rolled back: others rely on it" in words_of(outline, "hold")
     assert "if it fails: the run stops" in words_of(outline, "move")
     assert "if it fails: that is told" in words_of(outline, "tell")
     assert "if it fails" not in words_of(outline, "close")
     alike = outline_of(plans()["failover"])
     assert any(line.startswith("If a step fails, the run stops") for line in alike.about)
     assert all(len(section.lines) == 1 for section in alike.sections)
-    assert "If a step fails, the run is taken back." in outline_of(plans()["fence"]).about
+    assert "If a step fails, the run is rolled back." in outline_of(plans()["fence"]).about
     assert any("irreversible" in line for line in outline_of(plans()["switchover"]).about)
 
 
 def test_an_effect_without_a_way_back_is_told_from_a_look() -> None:
     """What is looked at afterwards is an effect."""
-    assert ending_of(step("see")) == "nothing to take back"
-    assert ending_of(step("hold", verify="is-held")) == "is not taken back"
-    assert ending_of(step("hold", verify="is-held", compensation="let-go")) == "taken back"
+    assert ending_of(step("see")) == "nothing to roll back"
+    assert ending_of(step("hold", verify="is-held")) == "is not rolled back"
+    assert ending_of(step("hold", verify="is-held", compensation="let-go")) == "rolled back"
     assert ending_of(step("sell", verify="is-sold", irreversible=True)) == "irreversible"
-    assert ending_of(step("ring", compensation="hush", stays_because="it was heard")) == "is not taken back"
+    assert ending_of(step("ring", compensation="hush", stays_because="it was heard")) == "is not rolled back"
 
 
 def test_a_section_that_waits_for_others_in_between_is_drawn_in_parts() -> None:
@@ -269,7 +269,7 @@ def test_a_failover_fits_a_page() -> None:
     """Eighteen steps, no box twice, hardly more arrows than steps, and a few lines above them."""
     outline, seconds = outline_of(plans()["failover"]), plans()["failover"].critical_path_s()
     assert [section.lines for section in outline.sections] == [
-        ("bring the mirrors to rest",), ("start at the other side",), ("see them at work",)
+        ("stop the mirrors",), ("start applications",), ("verify that applications work",)
     ]  # fmt: skip
     assert len(outline.arrows) <= 22
     assert len(outline.about) <= 7
@@ -289,7 +289,7 @@ def test_nothing_to_do_is_drawn_as_that() -> None:
     gate = GateResult(id="clusters-known", outcome="unknown", measured="", limit="", reason="")
     assert outline_of(plan_of()).about == ("Bake west → east (bakery): nothing to do",)
     plan = replace(plan_of(), gates=(gate,))
-    assert outline_of(plan).about[1] == "NOT ALLOWED NOW, by its gates. unknown: clusters-known"
+    assert outline_of(plan).about[1] == "NOT ALLOWED NOW: gates are closed. unknown: clusters-known"
     assert read_mermaid(mermaid.mermaid_text(plan)).boxes == {}
 
 

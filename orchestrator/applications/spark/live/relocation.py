@@ -109,7 +109,7 @@ def relocate_checkpoint(
         raise DcctlError(
             f"checkpoint {copy}",
             unjudged,
-            "dcctl relocate spark FILE --checkpoint PATH takes one on your word, once its query is stopped",
+            "dcctl relocate spark FILE --checkpoint PATH relocates a checkpoint whose query you have stopped",
         )
     aside = destination.with_name(f"{destination.name}.before-{run_id}")
     has_former = destination.exists() or aside.exists()
@@ -151,13 +151,13 @@ def undo_relocation(destination: Path) -> Path | None:
     subject = f"checkpoint {destination}"
     data = _read_record(destination)
     if data is None:
-        raise DcctlError(subject, "was not relocated by dcctl: there is no record beside it")
+        raise DcctlError(subject, "was not relocated by dcctl: its folder has no record of that")
     batches = _batches_since(destination, data)
     if batches:
         raise DcctlError(
             subject,
-            f"the query has gone on beyond batch {data['from_batch']}: that cannot be undone",
-            "stop the query, and move this checkpoint away yourself once nobody needs it",
+            f"the query has gone on beyond batch {data['from_batch']}: the relocation cannot be undone",
+            "stop the query, and move this checkpoint away yourself once it is not needed",
         )
     aside = Path(data["aside"]) if data["aside"] else None
     taken = None if batches is None else destination.with_name(f"{destination.name}.undone-{data['run_id']}")
