@@ -77,11 +77,11 @@ def question_of_undo(state: RunState) -> Question:
     plan, back = state.plan, steps_to_undo(state)
     seconds = sum(step.expected_s for step in back if step.is_taken_back)
     rows: tuple[Row, ...] = (
-        ("taken back", plural(sum(step.is_taken_back for step in back), "step")),
+        ("rolled back", plural(sum(step.is_taken_back for step in back), "step")),
         ("takes about", f"{seconds:g} s, as doing them was expected to"),
         *_for_good(staying(state)),
     )
-    title = f"Take back {plan.way} (topology {plan.topology}, run {state.run_id})"
+    title = f"Roll back {plan.way} (topology {plan.topology}, run {state.run_id})"
     return Question(title=title, rows=rows, name=plan.topology, name_is="the topology")
 
 
@@ -132,7 +132,7 @@ def _for_good(steps: Iterable[Step]) -> Iterator[Row]:
         found.setdefault(step.stays_because, []).append(step.title)
     for because, titles in found.items():
         said = listed(titles, _LISTED, separator="; ")
-        yield "not taken back", f"{said} ({because})" if because else said
+        yield "not rolled back", f"{said} ({because})" if because else said
 
 
 def _clusters(plan: Plan) -> str:

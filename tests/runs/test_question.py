@@ -40,7 +40,7 @@ def test_a_failover_is_asked_about_with_its_places_and_its_price() -> None:
 def test_what_cannot_be_taken_back_is_told_with_its_reason() -> None:
     """By the titles of the steps: ids are for programs."""
     plan = failover()
-    (told,) = [text for name, text in question_of(plan).rows if name == "not taken back"]
+    (told,) = [text for name, text in question_of(plan).rows if name == "not rolled back"]
     assert plan.step("start-producers").title in told
     assert "(what they write and commit there from then on stays)" in told
     assert "start-producers" not in told
@@ -142,6 +142,6 @@ def test_an_abort_wants_the_name_of_the_topology() -> None:
     run_until(PLANS["switchover"], world, 12)
     state = state_from_journal(PLANS["switchover"], "r1", world.records)
     asked = question_of_undo(state)
-    assert asked.title == "Take back Switchover west → east (topology payments, run r1)"
+    assert asked.title == "Roll back Switchover west → east (topology payments, run r1)"
     assert (asked.name, asked.name_is) == ("payments", "the topology")
     assert "step" in dict(asked.rows)["taken back"]
