@@ -50,6 +50,13 @@ def kept(data: OldData) -> dict[str, Any]:
     return found
 
 
+_ROUNDED_S = 0.0015
+_REWORDED = {
+    "has taken over from it": "has taken over",
+    "it stopped, or is at work": "the run was stopped, or is still running",
+}
+
+
 def missing(then: Any, now: Any, place: str = "") -> list[str]:
     """Places where `now` does not say what `then` said. Keys and list entries of its own are no matter for
     mappings; lists have to be as long."""
@@ -57,7 +64,7 @@ def missing(then: Any, now: Any, place: str = "") -> list[str]:
         if not isinstance(now, Mapping):
             return [f"{place}: {now!r} instead of {then!r}"]
         gone = [f"{place}.{name}: is not there any more" for name in then if name not in now]
-        both = (missing(then[name], now[name], f"{place}.{name}") for name in then if name in now)
+        both = (_as_then(name, then[name], now[name], f"{place}.{name}") for name in then if name in now)
         return gone + [found for each in both for found in each]
     if isinstance(then, list):
         if not isinstance(now, list) or len(now) != len(then):
@@ -65,6 +72,31 @@ def missing(then: Any, now: Any, place: str = "") -> list[str]:
         each = (missing(a, b, f"{place}[{at}]") for at, (a, b) in enumerate(zip(then, now, strict=True)))
         return [found for problems in each for found in problems]
     return [] if then == now else [f"{place}: {now!r} instead of {then!r}"]
+
+
+def _as_then(name: str, then: Any, now: Any, place: str) -> list[str]:
+    """As `missing`, but for what is told otherwise on purpose since (docs/renamed.md).
+
+    `phases`: of each phase of steps its seconds; the look at the estate and the decision have times of their
+    own since decision 72. `stopped_seconds`: until an abort as well, since then. Sentences that name their
+    objects since decision 76.
+    """
+    if name == "phases":
+        seconds = {row["name"]: row["seconds"] for row in reversed(now)}
+        steps = {row["name"]: row["seconds"] for row in then if row["name"] not in ("detect", "decide")}
+        # Begin and end are rounded to milliseconds, and no longer the seconds between them.
+        near = {
+            phase: took_s if abs(seconds[phase] - took_s) < _ROUNDED_S else seconds[phase]
+            for phase, took_s in steps.items()
+            if phase in seconds
+        }
+        return missing(steps, near, place)
+    if name == "stopped_seconds" and then == 0:
+        return []
+    if isinstance(then, str):
+        for before, since in _REWORDED.items():
+            then = then.replace(before, since)
+    return missing(then, now, place)
 
 
 def main(names: list[str]) -> int:

@@ -162,7 +162,7 @@ def test_status_tells_what_was_known_then(data: OldData, tmp_path: Path) -> None
             open_moves.add(move["run_id"])
             assert move["where_now"].startswith("Recorded as primary: "), name
             version = data.about["dcctl_version"]
-            nobody_here = f"held: only dcctl {version} can tell, which began the run"
+            nobody_here = f"held: only dcctl {version}, which began the run, can say"
             assert move["where_now"].endswith(nobody_here) is (version != __version__)
     assert open_moves
 
@@ -217,7 +217,7 @@ def test_a_plan_file_is_read(file: Path) -> None:
         if plan.dcctl_version == __version__:
             assert read_plan(file) == plan
             return
-        with pytest.raises(GateRefusedError, match=f"is stale: dcctl {plan.dcctl_version} made it"):
+        with pytest.raises(GateRefusedError, match=f"is stale: dcctl {plan.dcctl_version} made the plan"):
             read_plan(file)
 
 

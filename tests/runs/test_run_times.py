@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.cli.failover_view import render_result
+from orchestrator.cli.result_view import render_result
 from orchestrator.cli.run_end import _summary
 from orchestrator.cli.story_view import render_story
 from orchestrator.evidence.report.run_parts import phase_parts
 from orchestrator.runs.engine import RunEnd, state_from_journal
-from orchestrator.runs.live.procedure import Ended, Timing
+from orchestrator.runs.live.ended import Ended, Timing
 from orchestrator.runs.plan import EventKind, Plan, RunEvent, to_json
 from orchestrator.runs.run_times import phase_rows, phases_in_words, run_times, without_renamed
 from orchestrator.verbs.live.run_result import RunResult, run_result

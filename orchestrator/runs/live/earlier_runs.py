@@ -131,7 +131,7 @@ def _told(run: RunOutline) -> EarlierRun:
         verb=run.text("verb"),
         source=run.text("source"),
         target=run.text("target"),
-        started_at_s=float(run.about.get("asked_at_s", run.first.get("at_s", 0.0))),
+        started_at_s=float(run.first.get("at_s", 0.0)),
         outcome=outcome,
         ended_at_s=float(run.last.get("at_s", 0.0)),
         who=str(run.about.get("by", {}).get("who") or request.get("by", "")),
