@@ -15,7 +15,7 @@ class MovesTold:
     def __init__(self, tell: Narrator, *, full: bool = False) -> None:
         self._tell = tell
         self._full = full
-        self._progress = RunProgress(is_folded=not full)
+        self._progress = RunProgress(is_folded=tell.is_terminal and not full)
 
     def take_plan(self, plan: Plan) -> None:
         """The plan of the move that begins now."""

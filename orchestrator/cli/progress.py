@@ -38,6 +38,11 @@ class Narrator:
         self._end_stage("✓" if kind is None else "✗")
         self._display.stop()
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees it move; a log gets a line for everything."""
+        return self._console.is_terminal
+
     def stage(self, name: str, detail: str = "") -> None:
         """Begin a stage, unless it is the running one; then only its detail changes."""
         if name != self._stage:

@@ -73,7 +73,7 @@ def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
     if result.let_stand:
         hint = f'all else is as before; docs/safety.md, "Taking back"   (evidence: {result.folder})'
     if result.waits_for:
-        hint += f"\n  it waits for a person's word: {rows_by_word(result.run_id, result.waits_for)}"
+        hint += f"\n  the run waits for a person's word: {rows_by_word(result.run_id, result.waits_for)}"
     if result.where_now:
         hint += f"\n  {result.where_now}"
     if result.stays:

@@ -175,7 +175,7 @@ def _ended(story: Story, console: Console, *, full: bool) -> None:
         console.print(f"  to end it: {escape(ways_out(story['run_id'], rows))}")
     if is_open and story["waits_for"]:
         said = rows_by_word(story["run_id"], story["waits_for"])
-        console.print(f"  it waits for a person's word: {escape(said)}")
+        console.print(f"  the run waits for a person's word: {escape(said)}")
     if is_open and story["where_now"]:
         console.print(f"  {escape(story['where_now'])}")
     elif story["held"]:

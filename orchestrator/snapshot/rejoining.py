@@ -295,7 +295,7 @@ def _old(log: LogEnd, seen: LogEnd, old_end: EpochEnd | None, *, read: int, is_f
     """
     end = log.end_offset
     if -1 < log.leader_epoch < seen.leader_epoch or (old_end is not None and old_end.end_offset < 0):
-        return _Old(end, f"leader epoch {log.leader_epoch}, although {seen.leader_epoch} was seen before")
+        return _Old(end, f"leader epoch {log.leader_epoch}, but {seen.leader_epoch} was seen before")
     if is_followed:
         return _Old(end)
     if old_end is None:

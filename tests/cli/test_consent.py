@@ -102,7 +102,7 @@ def test_the_question_names_what_where_and_at_what_price(
     assert failover(file) == 0
     said = capfd.readouterr().err
     question = said[said.index("Failover west → east (topology small)") :]
-    for words in ("lost at most", "records (", "read again at most", "takes about", "not taken back"):
+    for words in ("lost at most", "records (", "read again at most", "takes about", "not rolled back"):
         assert words in question.partition("Type the name")[0], words
     assert "Type the name of the cluster that is left to go on: " in question
     assert ("start client", "east", "producer checkout") in operator.estate.record.done
@@ -127,7 +127,7 @@ def test_anything_but_the_name_declines(
     assert "Ended declined: declined" in said
     for command in ("resume", "abort"):
         assert run([command, run_id, file, *(["--yes"] if command == "abort" else [])]) == 4
-        assert "nothing was begun" in capfd.readouterr().err
+        assert "no step of the run was begun" in capfd.readouterr().err
 
 
 def test_what_was_declined_is_in_nobodys_way(
@@ -179,7 +179,7 @@ def test_an_abort_that_is_declined_leaves_the_run_as_it_was(
     typed(f"{operator.estate.topology.name}\n")
     operator.estate.record.heal()
     assert run(["abort", run_id, file]) == 0
-    assert f"run {run_id} is taken back" in capfd.readouterr().out
+    assert f"run {run_id} is rolled back" in capfd.readouterr().out
 
 
 def test_an_abort_is_offered_only_where_it_can_be_done(

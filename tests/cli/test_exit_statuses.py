@@ -121,7 +121,7 @@ def test_1_is_also_a_run_that_was_taken_back(
     base = active_active()
     world = rehearse(monkeypatch, tmp_path, replace(base, hooks=replace(base.hooks, pre_apply=str(hook))))
     assert run(["apply", written(world, tmp_path), "--yes"]) == 1
-    assert "was taken back" in said()
+    assert "was rolled back" in said()
     assert world.clusters["west"].picture.topics == {}
 
 
@@ -173,7 +173,7 @@ def test_4_is_a_gate_that_refused(file: str, world: Rehearsal, tmp_path: Path, s
     assert run(["release", "dc:west", file]) == 0
     assert run(["apply", file, "--yes"]) == 0
     assert run(["abort", runs_that_ended_well(world)[0], file, "--yes"]) == 4
-    assert "has ended well" in said()
+    assert "has ended ok" in said()
     assert run(["apply", str(plan)]) == 4
     assert "have changed" in said()
 
@@ -209,7 +209,7 @@ def test_going_on_with_an_abort_that_stopped_ends_as_the_abort_would(
     assert run(["abort", run_id, file, "--yes"]) == 6
     assert f"dcctl resume {run_id} {file}, or dcctl abort {run_id} {file} " in said()
     assert run(["resume", run_id, file]) == 0
-    assert f"run {run_id} is taken back" in said()
+    assert f"run {run_id} is rolled back" in said()
     assert all(not cluster.picture.topics for cluster in world.clusters.values())
 
 
@@ -295,5 +295,5 @@ def test_5_and_6_with_a_real_ensemble(
         said()
         assert run(["show", run_id, file]) == 0
         words = said()
-        assert "gone on with by" in words
+        assert "resumed by" in words
         assert "Ended ok" in words

@@ -117,8 +117,8 @@ def seen_on_a_terminal(plan: Plan, *, failing: str = "", full: bool = False) -> 
         view.take_plan(plan)
         for event in events(plan, failing=failing):
             view.take_event(event)
-            assert view._live is not None
-            view._live.refresh()
+            assert view._display._live is not None
+            view._display._live.refresh()
     screen = Screen(80)
     screen.feed(written.getvalue())
     return screen.rows

@@ -55,7 +55,7 @@ def test_from_nothing_to_nothing_to_do(file: Path, told: Told) -> None:
     assert status == 3
     assert "Change: nothing was applied yet, so all of it is new" in out
     assert "+ west  topic orders: 6 partitions, 3 replicas  it does not exist; the file describes it" in out
-    assert "Plan  7 steps, about 7 s: rules, topics and settings, mirrors, record" in out
+    assert "Plan  7 steps, about 7 s: access rules, topics and settings, mirrors, record" in out
     assert "Create 7 topics (" in told("plan", file, "--full")[1]
     status, out, err = told("apply", file)
     assert status == 0
@@ -332,5 +332,5 @@ def test_a_held_lock_is_told(world: Rehearsal, file: Path, told: Told, monkeypat
     """Planning goes on without it; the plan says that it could not be applied now."""
     monkeypatch.setattr(world.ensemble, "holder", lambda _: "somebody")
     status, out, _ = told("plan", file)
-    assert (status, "✗ coordination: held by somebody" in out) == (4, True)
+    assert (status, "✗ coordination: the lock is held by somebody" in out) == (4, True)
     assert CoordinationState("somebody").holder

@@ -196,7 +196,7 @@ def test_what_is_wrong_is_said(part: str, change: dict[str, Any], words: str) ->
         ),
         (
             {"not_seen": None, "problem": "a file is gone"},
-            "? who works at east cannot be told: a file is gone",
+            "? who works at east is unknown: a file is gone",
         ),
     ],
 )
@@ -377,7 +377,7 @@ def test_a_move_that_is_not_done_comes_before_any_price() -> None:
     assert "dcctl abort" not in forward
     assert (
         "dcctl resume r2 FILE; the run can only go forward: since 1970-01-01 00:33:10 UTC stands what nothing "
-        "takes back: Start the producers at east; recorded as primary: east"
+        "rolls back: Start the producers at east; recorded as primary: east"
     ) in forward
     unknown = moved(kind="unfinished", open_run={**OPEN_RUN, "outcome": "unknown"})
     assert "failback r2 is of unknown outcome since" in headline(unknown)

@@ -64,7 +64,7 @@ def test_held_in_the_middle_and_released_nothing_is_lost(
         assert [hold["reason"] for hold in status["holds"]] == ["somebody is at the racks"]
         estate.must("release", "dc:east")
         estate.resumed(run)
-        assert "gone on with by" in estate.must("show", run)
+        assert "resumed by" in estate.must("show", run)
         time.sleep(_WORK_S)
         estate.must("sim", "restart", "west")
         estate.must("failback", "--yes")

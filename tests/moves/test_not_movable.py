@@ -45,7 +45,7 @@ ONLY_COPIES = OnlyCopies()
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package of the toys is installed, and its kind only reads: it takes no part in moves."""
+    """The package of the toys is installed, and its kind only reads: it cannot be used in a move."""
     install(tmp_path / "site-packages")
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     monkeypatch.setattr(toy_declared, "TOY", replace(toy_declared.TOY, takes_part=""))
@@ -124,9 +124,9 @@ def test_status_of_a_mirror_whose_engine_only_copies(monkeypatch: pytest.MonkeyP
     assert told["mirror"]["states"] == {"copier-west": "RUNNING"}
     assert [row["primary"] for row in told["primary"]] == [HOME]
     assert told["loss"]["at_most"] is None
-    said = f"mirror {ref_to(mirror)} its engine toy takes no part in moves"
+    said = f"mirror {ref_to(mirror)} its engine toy cannot be used in a move"
     assert [(row["id"], row["reason"]) for row in told["would_refuse"]] == [("movable", said)]
     assert said in shown(told, estate)
     procedure = SwitchoverProcedure(estate.topology, REQUESTS["switchover"], servers=estate.servers)  # type: ignore[arg-type]
-    with pytest.raises(DcctlError, match="its engine toy takes no part in moves"):
+    with pytest.raises(DcctlError, match="its engine toy cannot be used in a move"):
         procedure.run()

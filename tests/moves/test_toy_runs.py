@@ -89,7 +89,7 @@ def test_abort_asks_with_all_that_is_held(
     assert run(["abort", *ids, str(file), "--yes"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "held: producer-checkout, tally ada, tally grace stopped" in said
-    assert "held once that is taken back: nothing" in said
+    assert "held once that is rolled back: nothing" in said
 
 
 def test_a_package_that_is_wrong_hides_no_others_steps_from_readers(package: Path) -> None:

@@ -42,7 +42,7 @@ def test_applications_are_not_let_in_where_another_side_is_primary(
     gate = gates(primaries)["primary-here"]
     assert gate.outcome == outcome
     if outcome == "refused":
-        assert "a second primary: orders at east (r1-failover)" in gate.reason
+        assert "primary elsewhere: orders at east (r1-failover)" in gate.reason
         assert "dcctl failback" in gate.hint
 
 

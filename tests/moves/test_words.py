@@ -187,7 +187,7 @@ def test_a_word_for_which_nothing_waits_is_refused_with_those_for_which_somethin
         resumed(estate, run_id, **words)
     assert (refused.value.subject, refused.value.exit_status) == (subject, 2)
     assert problem in refused.value.problem
-    assert refused.value.hint == "it waits for --witnessed ada, --witnessed grace, --counted NUMBER"
+    assert refused.value.hint == "the run waits for --witnessed ada, --witnessed grace, --counted NUMBER"
     assert records_of(estate, run_id) == before
 
 
@@ -228,7 +228,7 @@ def test_what_it_waits_for_is_told_wherever_one_looks(estate: ToyEstate) -> None
     }
     with pytest.raises(IncompleteError) as ended:
         end_with(result, as_json=False)
-    assert f"it waits for a person's word: {said}" in ended.value.hint
+    assert f"the run waits for a person's word: {said}" in ended.value.hint
     story = run_story(records_of(estate, run_id), effects)
     assert story["waits_for"] == list(result.waits_for)
     console = Console(file=StringIO(), width=400)

@@ -50,7 +50,7 @@ def test_outside_the_log_the_consumers_rule_decides(
     ("offset", "by_time", "expected", "by", "words"),
     [
         (None, 150, 150, "timestamp", "no translation: because; translated by the time of the record"),
-        (None, 50, 100, "timestamp", "by time"),
+        (None, 50, 100, "timestamp", "by the time"),
         (201, 300, 200, "timestamp", "201 does not exist"),
         (99, None, 100, "timestamp", "99 is gone"),
         (None, None, None, "refused", "do not say when its record was written"),

@@ -42,7 +42,7 @@ def test_what_cannot_be_taken_back_is_told_with_its_reason() -> None:
     plan = failover()
     (told,) = [text for name, text in question_of(plan).rows if name == "not rolled back"]
     assert plan.step("start-producers").title in told
-    assert "(what they write and commit there from then on stays)" in told
+    assert "(what applications write and commit at the new place cannot be undone)" in told
     assert "start-producers" not in told
 
 
@@ -144,4 +144,4 @@ def test_an_abort_wants_the_name_of_the_topology() -> None:
     asked = question_of_undo(state)
     assert asked.title == "Roll back Switchover west → east (topology payments, run r1)"
     assert (asked.name, asked.name_is) == ("payments", "the topology")
-    assert "step" in dict(asked.rows)["taken back"]
+    assert "step" in dict(asked.rows)["rolled back"]

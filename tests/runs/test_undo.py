@@ -349,7 +349,7 @@ def test_what_cannot_be_taken_back_may_be_let_stand_once_that_was_tried() -> Non
     world = StuckWorld(plan=MOVE, fails={"promote": StepOutcome("failed", "no")})
     assert run_inline(MOVE, world).outcome == "incomplete"
     untried = state_from_journal(MOVE, "run-1", world.records)
-    with pytest.raises(GateRefusedError, match="nor was taking them back tried: drain"):
+    with pytest.raises(GateRefusedError, match="need no --leave, because they can be rolled back: drain"):
         refuse_unless_undoable(untried, world.records, frozenset({"drain"}), "nothing is held")
     end = run_inline(MOVE, world, undo=ABORT)
     assert end.outcome == "incomplete"

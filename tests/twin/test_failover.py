@@ -119,7 +119,7 @@ def test_a_failover_that_moved_nobody_yet_is_taken_back_when_its_site_is_back(es
     """Applications had never left it; going on is refused, and names that way by its command."""
     operator = stopped_and_back(estates, "stop connector")
     run_id = operator.run_id
-    with pytest.raises(GateRefusedError, match="source-unreachable refused: the source answers") as refused:
+    with pytest.raises(GateRefusedError, match="source-unreachable refused: west answers") as refused:
         operator.resume(run_id)
     assert f"dcctl abort {run_id}" in refused.value.hint
     assert "switchover" not in refused.value.hint

@@ -104,7 +104,7 @@ def test_a_topic_that_was_made_anew_after_its_site_was_lost_is_another_one(estat
     """What was copied of the earlier one does not continue in it."""
     operator = rejoining(estates)
     operator.estate.make_anew("west", "orders")
-    with pytest.raises(GateRefusedError, match="orders was made anew"):
+    with pytest.raises(GateRefusedError, match="orders was deleted and created again"):
         operator.failback()
 
 

@@ -196,11 +196,10 @@ def test_silent_gaps_are_found() -> None:
     """Purged before they were copied; or the source is shorter than what was copied from it."""
     health = MirrorHealth(at_s=100, replicated={ORDERS: 50})
     assert (
-        "30 records were purged" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(80, 90), 101)}, ())[ORDERS]
+        "30 records were deleted by retention"
+        in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(80, 90), 101)}, ())[ORDERS]
     )
-    assert (
-        "the mirror stands at 50" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
-    )
+    assert "the mirror is at 50" in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, ())[ORDERS]
     assert (
         "deleted and created again"
         in silent_gaps(health, {ORDERS: SampledEnd(LogEnd(0, 40), 101)}, {"orders"})[ORDERS]

@@ -25,7 +25,9 @@ MEANING: dict[Verdict, str] = {
 }
 
 
-PLANNED_MOVE, DEGRADED = "planned move", "sick"
+PLANNED_MOVE = "planned move"
+# Reports of dcctl 0.3.0 and earlier call it sick.
+_DEGRADED = ("degraded", "sick")
 """Kinds of fault (`Fault.kind`, or how it begins) of which nothing need be gone."""
 
 
@@ -111,7 +113,7 @@ def _fault_in_words(fault: Fault) -> str:
     what = joined(fault.targets) or "nothing"
     if fault.kind == PLANNED_MOVE:
         return f"On {moment(fault.started_at)}, applications were moved off {what}, as planned."
-    if fault.kind.startswith(DEGRADED):
+    if fault.kind.startswith(_DEGRADED):
         seen = "and that was seen" if fault.verified else "but that was not seen"
         return f"On {moment(fault.started_at)}, {what} was left because it was {fault.kind}, {seen}."
     seen = {

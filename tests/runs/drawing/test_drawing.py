@@ -239,7 +239,7 @@ def test_what_a_failure_does_is_said_where_it_differs() -> None:
     outline = outline_of(plan)
     assert "is not rolled back: others rely on it" in words_of(outline, "hold")
     assert "if it fails: the run stops" in words_of(outline, "move")
-    assert "if it fails: that is told" in words_of(outline, "tell")
+    assert "if it fails: the failure is reported" in words_of(outline, "tell")
     assert "if it fails" not in words_of(outline, "close")
     alike = outline_of(plans()["failover"])
     assert any(line.startswith("If a step fails, the run stops") for line in alike.about)
