@@ -216,11 +216,19 @@ def _consumers(
         ]
         known, committed = position["source_offset"], max(commits, default=0)
         twice = sorted(seen & set(again))
-        causes = {
-            "map": sum(offset < known for offset in twice),
-            "position_age": sum(known <= offset < committed for offset in twice),
-            "uncommitted": sum(offset >= max(known, committed) for offset in twice),
-        }
+        # A group without a recorded position has read nothing that it could read again.
+        folder.check(
+            f"consumers.{name}.{topic}-{partition}.unexplained", len(twice) if known is None else 0, 0
+        )
+        causes = (
+            dict.fromkeys(("map", "position_age", "uncommitted"), 0)
+            if known is None
+            else {
+                "map": sum(offset < known for offset in twice),
+                "position_age": sum(known <= offset < committed for offset in twice),
+                "uncommitted": sum(offset >= max(known, committed) for offset in twice),
+            }
+        )
         label = f"consumers.{name}.{topic}-{partition}"
         folder.check(f"{label}.reread", causes, row["reread"])
         last = max([*again, *(offset for offset in seen if offset < end)], default=-1)
@@ -241,7 +249,8 @@ def _consumers(
             for r in folder.acks(p["name"], before)
             if (r["topic"], int(r["partition"])) == (topic, partition)
         ]
-        folder.check(f"{label}.behind", max(0, max(acked) + 1 - known), row["behind"])
+        behind = None if known is None else max(0, max(acked) + 1 - known)
+        folder.check(f"{label}.behind", behind, row["behind"])
 
 
 def _series(folder: Folder, fault_ms: float) -> None:

@@ -149,6 +149,11 @@ def _read(folder: Folder, consumer: str, life: int, place: str) -> Iterator[tupl
 
 
 def _is_wrong(row: dict[str, Any], ends: dict[str, dict[str, int]]) -> bool:
-    """Copies have the offsets of their source: a position stays, or is where the copy ends."""
+    """Copies have the offsets of their source: a position stays, or is where the copy ends.
+
+    Without a recorded position a group begins where the copy does.
+    """
+    if row["source_offset"] is None:
+        return bool(row["exact"]) and row["target_offset"] != 0
     end = ends.get(row["target_topic"], {}).get(str(row["partition"]), row["source_offset"])
     return bool(row["exact"]) and row["target_offset"] != min(row["source_offset"], end)
