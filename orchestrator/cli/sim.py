@@ -216,16 +216,19 @@ def down(  # noqa: PLR0917 - typer passes them by name
             for folder, kept in results.items()
         ],
         "left": [{"simulation": simulation, "owner_pid": pid} for simulation, pid in left.items()],
+        "unusable": [{"simulation": folder.name, "reason": why} for folder, why in endings.unusable.items()],
     }
     listed = ", ".join(folder.name for folder in results)
     kept_paths = [str(kept) for kept in results.values() if kept]
     summary = f"{listed}: nothing is left" if results else "no simulation is there: nothing to do"
     if kept_paths:
         summary = f"{listed}: ended; files kept in {', '.join(kept_paths)}"
-    if left and not results:
+    if (left or endings.unusable) and not results:
         summary = "nothing was ended"
     if left:
         summary += f"; at work for a living drill, and let alone: {', '.join(left)}"
+    for folder, why in endings.unusable.items():
+        summary += f"; {folder.name} is left: {why}"
     emit(data, as_json=as_json, summary=summary)
 
 
@@ -244,6 +247,8 @@ def _ask(endings: Endings, *, yes: bool) -> None:
         err_console.print(
             f"  {escape(folder.name)}  [dim]let alone: process {owner.pid} is at work with it[/]"
         )
+    for folder, why in endings.unusable.items():
+        err_console.print(f"  {escape(folder.name)}  [dim]let alone: {escape(why)}[/]")
     if yes or not endings.folders:
         return
     names = ", ".join(folder.name for folder in endings.folders)

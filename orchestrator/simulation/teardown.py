@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestrator.adapters.processes import ProcessId
-from orchestrator.errors import SimulationError, UsageError
+from orchestrator.errors import DcctlError, SimulationError, UsageError
 from orchestrator.runs.live.state_folder import state_folder
 from orchestrator.simulation.backend import BACKENDS, Backend, backend_named
 from orchestrator.simulation.folders import Folders, simulations_folder
@@ -44,6 +44,8 @@ def abandoned() -> list[Path]:
     found = []
     for folder in _folders():
         state = _state(folder)
+        if _unusable(folder):
+            continue  # its servers cannot be ended here, and nobody else shall wait for that
         if state is None or state.is_abandoned or (state.owner is None and _is_dead(folder)):
             found.append(folder)
     # Somebody may have removed a folder while its servers ran.
@@ -63,10 +65,14 @@ def remove_abandoned(on_progress: Callable[[str, str], None]) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """What a `sim down` ends, and what it leaves: a simulation's folder -> the living dcctl that owns it."""
+    """What a `sim down` ends, and what it leaves: a simulation's folder -> the living dcctl that owns it.
+
+    `unusable`: folder -> why its back end cannot be used here, so that its servers cannot be ended.
+    """
 
     folders: tuple[Path, ...]
     left: Mapping[Path, ProcessId]
+    unusable: Mapping[Path, str]
 
 
 def simulations_to_end(name: str | None, *, every: bool = False, force: bool = False) -> Endings:
@@ -81,8 +87,10 @@ def simulations_to_end(name: str | None, *, every: bool = False, force: bool = F
     folders = _folders()
     if every:
         owned = {folder: owner for folder in folders if (owner := _owner(folder)) is not None}
+        unusable = {folder: why for folder in folders if (why := _unusable(folder))}
         ended = dict.fromkeys([*folders, *abandoned()])
-        return Endings(tuple(folder for folder in ended if folder not in owned), owned)
+        left = {*owned, *unusable}
+        return Endings(tuple(folder for folder in ended if folder not in left), owned, unusable)
     names = ", ".join(folder.name for folder in folders) or "none"
     if name is not None:
         folders = [folder for folder in folders if folder.name == name]
@@ -93,7 +101,8 @@ def simulations_to_end(name: str | None, *, every: bool = False, force: bool = F
     for folder in folders:
         if not force:
             _refuse_owned(folder)
-    return Endings(tuple(folders), {})
+            _refuse_unusable(folder)
+    return Endings(tuple(folders), {}, {})
 
 
 def downed_simulations(
@@ -127,6 +136,15 @@ def _refuse_owned(folder: Path) -> None:
             f"belongs to a drill, or a `sim up`, that is at work: process {owner.pid}",
             "wait for its end, or interrupt it;"
             f" dcctl sim down {folder.name} --force ends the servers under it",
+        )
+
+
+def _refuse_unusable(folder: Path) -> None:
+    if why := _unusable(folder):
+        raise SimulationError(
+            f"simulation {folder.name}",
+            f"its servers cannot be ended here: {why}",
+            f"install its package again; or dcctl sim down {folder.name} --force removes its files alone",
         )
 
 
@@ -174,18 +192,31 @@ def _folders() -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.exists() else []
 
 
-def _is_dead(folder: Path) -> bool:
-    """Whether nothing runs of it; of a back end that is not installed any more, or broken, nobody knows."""
+def _unusable(folder: Path) -> str:
+    """Why the back end of a simulation cannot be used: it is not installed, or broken; empty if it can."""
     state = _state(folder)
-    if state is not None and state.backend not in BACKENDS.all():
-        return False
+    if state is None:
+        return ""
+    try:
+        backend_named(state.backend)
+    except UsageError:
+        return f"its back end {state.backend} is not installed"
+    except DcctlError as error:
+        return f"its back end {state.backend} cannot be used ({error.problem})"
+    return ""
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether nothing runs of it."""
     return not any(backend.is_running(folder) for backend in _backends_of(folder))
 
 
 def _backends_of(folder: Path) -> list[Backend]:
-    """The one that has brought it up; any of them where its state cannot be read."""
+    """The one that has brought it up, if it can be used; any of them where the state cannot be read."""
     state = _state(folder)
-    return list(BACKENDS.all().values()) if state is None else [backend_named(state.backend)]
+    if state is None:
+        return list(BACKENDS.all().values())
+    return [] if _unusable(folder) else [backend_named(state.backend)]
 
 
 def _state(folder: Path) -> SimulationState | None:

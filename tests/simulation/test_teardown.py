@@ -137,7 +137,7 @@ def test_what_a_living_drill_owns_is_ended_by_its_name_and_force_alone(
     with pytest.raises(UsageError, match="wants its name"):
         simulations_to_end(None, every=True, force=True)
     with pytest.raises(SimulationError, match="at work"):
-        downed_simulations(Endings((folder,), {}))
+        downed_simulations(Endings((folder,), {}, {}))
     assert process.poll() is None
     downed_simulations(simulations_to_end("drill", force=True), force=True)
     assert process.wait(5) == -9

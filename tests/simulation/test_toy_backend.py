@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,14 +12,22 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestrator.adapters.processes import ProcessId
 from orchestrator.cli.main import run
-from orchestrator.errors import DcctlError, SimulationError, UsageError
+from orchestrator.errors import SimulationError, UsageError
 from orchestrator.simulation.addresses import OPERATOR
 from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import COORDINATION
+from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation, open_simulation, simulation_names
-from orchestrator.simulation.teardown import downed_simulations, remove_abandoned, simulations_to_end
+from orchestrator.simulation.state import read_state, write_state
+from orchestrator.simulation.teardown import (
+    abandoned,
+    downed_simulations,
+    remove_abandoned,
+    simulations_to_end,
+)
 from orchestrator.topology.loading import dump_topology, load_topology
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import stretched
@@ -203,8 +212,28 @@ def test_what_an_uninstalled_back_end_left_is_named_and_stays(
     simulation_up(one_cluster, backend="toy")
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
     assert remove_abandoned(lambda _stage, _detail: None) == []
-    with pytest.raises(UsageError, match="--backend toy: there is no such back end"):
-        downed_simulations(simulations_to_end("stretched"))
+    with pytest.raises(SimulationError, match="cannot be ended here: its back end toy is not installed"):
+        simulations_to_end("stretched")
+    endings = simulations_to_end(None, every=True)
+    assert (endings.folders, [folder.name for folder in endings.unusable]) == ((), ["stretched"])
+    assert simulation_names() == ["stretched"]
+    downed_simulations(simulations_to_end("stretched", force=True), force=True)
+    assert simulation_names() == []
+
+
+def test_what_a_killed_drill_left_of_an_uninstalled_back_end_holds_up_nobody(
+    toy: ToyBackend, one_cluster: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner is gone: whoever cleans up next passes it over."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    simulation = simulation_up(one_cluster, backend="toy")
+    state = read_state(Folders(simulation.folder).state)
+    write_state(Folders(simulation.folder).state, replace(state, owner=ProcessId(ended.pid, 1.0)))
+    assert abandoned() == [simulation.folder]
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not entry.endswith("packages")])
+    assert abandoned() == []
+    assert remove_abandoned(lambda _stage, _detail: None) == []
     assert simulation_names() == ["stretched"]
 
 
@@ -215,8 +244,8 @@ def test_a_back_end_whose_package_is_broken_holds_up_no_other(
     simulation_up(one_cluster, backend="toy")
     monkeypatch.setattr("tests.simulation.toy_backend.TOY", None)
     assert remove_abandoned(lambda _stage, _detail: None) == []
-    with pytest.raises(DcctlError, match=r"package .* is wrong: .*TOY is no Backend"):
-        downed_simulations(simulations_to_end("stretched"))
+    with pytest.raises(SimulationError, match=r"package .* is wrong: .*TOY is no Backend"):
+        simulations_to_end("stretched")
     assert simulation_names() == ["stretched"]
 
 
