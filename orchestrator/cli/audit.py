@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestrator.cli.judged import STATUS, judged
 from orchestrator.cli.options import JSON
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from orchestrator.evidence.audit.kept import Kept
     from orchestrator.evidence.audit.result import AuditResult, Verdict
 
-# An audit that could not read everything is unknown, never ok.
-_STATUS = {"valid": 0, "invalid": 1, "unknown": 7}
 _READ = {
     "kept": "records as the folder keeps them",
     "clusters": "records as the clusters have them now",
@@ -32,6 +31,7 @@ def register(app: typer.Typer) -> None:
     app.command("audit")(audit)
 
 
+@judged
 def audit(
     folder: Path = typer.Argument(..., help="A folder that a drill or a report left."),
     read: str = typer.Option(
@@ -70,7 +70,7 @@ def audit(
         summary=f"{verdict}: {len(reasons)} reason{'' if len(reasons) == 1 else 's'}; {_READ[source]}",
         render=lambda console: _render(console, result, reasons, differing),
     )
-    raise typer.Exit(_STATUS[verdict])
+    raise typer.Exit(STATUS[verdict])
 
 
 def _kept(folder: Path, read: str) -> Kept | None:

@@ -112,6 +112,7 @@ def report(  # noqa: PLR0917 - typer passes them by name
     raise typer.Exit(STATUS[whole.verdict])
 
 
+@judged
 def verify(
     folder: Path = typer.Argument(..., metavar="FOLDER", help="The folder that a drill or a report left."),
     public_key: Path | None = typer.Option(

@@ -234,12 +234,13 @@ def down(  # noqa: PLR0917 - typer passes them by name
 
 def _ask(endings: Endings, *, yes: bool) -> None:
     """List what `--all` would end, and end this command where nobody agrees."""
-    import sys
-
     from rich.markup import escape
 
+    from orchestrator.cli.consent import ask, refuse_without_consent
     from orchestrator.cli.output import err_console
-    from orchestrator.errors import UsageError
+    from orchestrator.errors import DeclinedError
+    from orchestrator.runs.question import Question
+    from orchestrator.topology.rules.rule import plural
 
     for folder in endings.folders:
         err_console.print(f"  {escape(folder.name)}  [dim]{escape(str(folder))}[/]")
@@ -249,20 +250,12 @@ def _ask(endings: Endings, *, yes: bool) -> None:
         )
     for folder, why in endings.unusable.items():
         err_console.print(f"  {escape(folder.name)}  [dim]let alone: {escape(why)}[/]")
-    if yes or not endings.folders:
+    if not endings.folders:
         return
-    names = ", ".join(folder.name for folder in endings.folders)
-    if not sys.stdin.isatty():
-        raise UsageError("sim down --all", f"would end {names}, and there is no terminal to ask", "add --yes")
-    count = len(endings.folders)
-    question = "End this simulation?" if count == 1 else f"End these {count} simulations?"
-    try:
-        answer = err_console.input(f"{escape(question)} [y/N] ")
-    except EOFError:
-        answer = ""
-    if answer.strip().lower() not in ("y", "yes"):
-        err_console.print("declined: nothing was ended")
-        raise typer.Exit(8)
+    refuse_without_consent("sim down --all", yes=yes)
+    title = f"End {plural(len(endings.folders), 'simulation')}"
+    if not ask(Question(title=title, rows=()), yes=yes):
+        raise DeclinedError("sim down --all", "declined. Nothing was ended")
 
 
 def _opened(name: str | None, fault: FaultKind | None = None) -> Simulation:

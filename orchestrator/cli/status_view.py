@@ -216,7 +216,7 @@ def _degraded(mirror: Mapping[str, Any]) -> Iterator[str]:
         return
     names = escape(listed(silent, _LISTED))
     yield f"source    [red]part of {escape(mirror['source'])} does not answer: {names}[/]"
-    sick = " ".join(f"--attest-sick {name}" for name in mirror["source_datacenters"])
+    sick = " ".join(f"--attest-degraded {name}" for name in mirror["source_datacenters"])
     yield f"          if the site is degraded: dcctl failover FILE {escape(sick)}"
 
 

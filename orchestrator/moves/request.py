@@ -104,7 +104,7 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
 
     Raises `UsageError` naming the choices where the request fits none, or more than one.
     """
-    for option, named in (("--attest-down", request.attested), ("--attest-sick", request.sick)):
+    for option, named in (("--attest-down", request.attested), ("--attest-degraded", request.sick)):
         for dc in named:
             refuse_unknown_site(topology, dc, option)
     if request.attested and request.sick:

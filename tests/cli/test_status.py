@@ -393,7 +393,7 @@ def test_a_part_of_the_source_that_does_not_answer_is_named() -> None:
     sick = mirror(source_silent=["k2:9092"], source_datacenters=["west"])
     text = shown(sick, width=140)
     assert "part of west does not answer: k2:9092" in text
-    assert "dcctl failover FILE --attest-sick west" in text
+    assert "dcctl failover FILE --attest-degraded west" in text
     for other in ({**sick, "source_answers": False}, {**sick, **moved(), "source_answers": True}):
         assert "--attest-sick" not in shown(other, width=140)
 

@@ -90,7 +90,7 @@ def test_a_mirror_that_stands_still_is_noticed_in_time_and_all_is_taken_back(sta
             said = []
             for line in stderr:
                 said.append(line)
-                if "Record which access rules are there at west" in line and "✓" in line:
+                if "Record which of the access rules to be written exist at west" in line and "✓" in line:
                     freeze()
         assert move.returncode == 1, said
         assert time.monotonic() - begun_s < 90

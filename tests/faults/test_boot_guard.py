@@ -44,7 +44,7 @@ def test_producers_that_start_by_themselves_at_a_returned_site_write_nothing(
         _assert_refused(simulation)
         assert _ends(simulation) == before
         simulation.site("west").stop(client_programs(simulation.topology, "west"))
-        _assert_said(simulation, "closed to applications: east has taken over from it")
+        _assert_said(simulation, "closed to applications: east has taken over (run")
 
         estate.must("failback", "--acknowledge", "test: there and back at once", "--yes")
         acked = sum(workload_progress(simulation.ledgers).acked.values())
@@ -113,11 +113,11 @@ def test_a_disk_that_was_replaced_opens_nothing_and_the_standby_may_start_anew(
         simulation.await_site("west", lambda _stage, _detail: None)
         assert not _is_let_in(simulation)
         assert "Authentication failed" in caplog.text, "there is no such topic, but that is not why"
-        _assert_said(simulation, "closed to applications: east has taken over from it")
+        _assert_said(simulation, "closed to applications: east has taken over (run")
         status = json.loads(estate.must("status", "--json"))
         guards = {guard["server"]: guard for guard in status["mirrors"][0]["guards"]}
         assert {guard["state"] for guard in guards.values()} == {"closed"}
-        assert "east has taken over from it" in guards["broker-1"]["reason"]
+        assert "east has taken over (run" in guards["broker-1"]["reason"]
         assert all(guard["is_at_work"] for guard in guards.values())
         assert sorted(guard["broker_id"] for guard in guards.values()) == sorted(
             simulation.cluster("west").brokers()
@@ -156,7 +156,7 @@ def test_a_failover_while_the_lost_site_is_starting_open(
 
         estate.must(*FAILOVER)
         _await_words(simulation, "closed")
-        _assert_said(simulation, "closed to applications: east has taken over from it")
+        _assert_said(simulation, "closed to applications: east has taken over (run")
         simulation.await_site("west", lambda _stage, _detail: None)
         before_ends = _ends(simulation)
         simulation.site("west").start(client_programs(simulation.topology, "west"))

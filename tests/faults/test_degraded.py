@@ -55,7 +55,7 @@ def test_one_broker_of_three_dies_and_nothing_is_lost(
         kill(simulation, "broker-2")
         down = estate.command("failover", "--to", "east", "--attest-down", "west", "--yes")
         assert down.returncode == 4, down.stderr
-        assert "--attest-sick west" in down.stderr
+        assert "--attest-degraded west" in down.stderr
 
         run = estate.killed_at("drain", *LEAVE)
         estate.ended("abort", run, "--yes", "--reason", "rehearsal")

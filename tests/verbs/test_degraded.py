@@ -126,7 +126,7 @@ def test_somebody_else_s_word_is_not_enough_and_down_is_not_sick() -> None:
     assert closed(plan(request=replace(REQUEST, sick=())))["attested"] == "refused"
     with pytest.raises(UsageError, match="not both"):
         mirror_to_fail_over(FILE, replace(REQUEST, attested=("west",)))
-    with pytest.raises(UsageError, match="--attest-sick south"):
+    with pytest.raises(UsageError, match="--attest-degraded south"):
         mirror_to_fail_over(FILE, replace(REQUEST, sick=("south",)))
 
 

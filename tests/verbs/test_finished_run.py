@@ -141,6 +141,17 @@ def test_an_ensemble_that_does_not_answer_leaves_what_is_here(lost: Operator) ->
             "refused",
         ),
         (
+            [a_record("r", 1, "run-started", plan={}), a_record("r", 2, "run-ended", outcome="declined")],
+            "declined",
+        ),
+        (
+            [
+                a_record("r", 1, "run-started", plan={}),
+                a_record("r", 2, "run-ended", outcome="ok", run_result_unknown="KeyError('x')"),
+            ],
+            "could not be put together",
+        ),
+        (
             [a_record("r", 1, "run-started", plan={}), a_record("r", 2, "run-ended", outcome="ok")],
             "did not keep",
         ),

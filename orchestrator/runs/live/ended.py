@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.runs.engine import Journal, RunEnd, state_from_journal
-from orchestrator.runs.live.journal import RESULT
+from orchestrator.runs.live.journal import RESULT, RESULT_UNKNOWN
 from orchestrator.runs.live.run import Run
 from orchestrator.runs.plan import Plan, RunEvent
 
@@ -57,8 +56,12 @@ class EndsWithResult:
         """Write one record."""
         if record.kind == "run-ended":
             # That the run has ended is to be written, whatever is the matter with what it came to.
-            with suppress(Exception):
-                record = replace(record, data={**record.data, RESULT: self._kept(record)})
+            kept: dict[str, Any]
+            try:
+                kept = {RESULT: self._kept(record)}
+            except Exception as error:  # noqa: BLE001 - the record of the end says why there is no result
+                kept = {RESULT_UNKNOWN: repr(error)}
+            record = replace(record, data={**record.data, **kept})
         self.journal.append(record)
 
     def _kept(self, last: RunEvent) -> Mapping[str, Any]:

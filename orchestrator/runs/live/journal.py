@@ -16,6 +16,7 @@ from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.runs.plan import RunEvent, canonical_json, digest, event_from_json
 
 RESULT = "run_result"
+RESULT_UNKNOWN = "run_result_unknown"
 """In the data of a run's last record: what the run came to, in the ensemble in parts beside it."""
 
 _PLAIN_UP_TO_BYTES = 32_000

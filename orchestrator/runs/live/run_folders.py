@@ -12,6 +12,7 @@ from typing import Any
 
 from orchestrator.errors import DcctlError
 from orchestrator.runs.live.state_folder import run_folder
+from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.pruning import Ending, RunFolder
 
 # A run's id, as `runs.live.run.new_run_id` makes it: when it began, its verb, a few digits.
@@ -19,8 +20,6 @@ _RUN_ID = re.compile(r"(\d{8}T\d{6})-([a-z-]+)-[0-9a-f]{6}")
 # A record of the journal that an earlier dcctl kept in a file beside it (`runs.live.journal`).
 _JOURNAL_PART = re.compile(r"\d{6}-.+\.json")
 _ENDED: dict[str, Ending] = {"ok": "ok", "undone": "undone"}
-# A resumption that was refused or declined changes nothing of what the run has done before.
-_NEUTRAL = ("refused", "declined")
 
 
 def run_folders() -> list[RunFolder]:
@@ -87,6 +86,7 @@ def _ending(journal: Path) -> Ending:
     for kind, outcome in kinds:
         if kind == "step-intent":
             ending = "unfinished"
-        elif kind == "run-ended" and outcome not in _NEUTRAL:
+        # A resumption that was refused or declined changes nothing of what the run has done before.
+        elif kind == "run-ended" and outcome not in NEVER_BEGAN:
             ending = _ENDED.get(str(outcome), "unfinished")
     return ending

@@ -11,11 +11,11 @@ from pathlib import Path
 from orchestrator.adapters.files import write_whole
 from orchestrator.errors import AuditError, DcctlError
 from orchestrator.runs.live.history import Connects, coordination_of
-from orchestrator.runs.live.journal import RESULT, journal_records, kept_result
+from orchestrator.runs.live.journal import RESULT, RESULT_UNKNOWN, journal_records, kept_result
 from orchestrator.runs.live.run import is_run_id, write_json
 from orchestrator.runs.live.state_folder import run_folder
 from orchestrator.runs.live.uncoordinated import has_local_journal, local_journal, read_local_journal
-from orchestrator.runs.plan import RunEvent, canonical_json, to_json
+from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, canonical_json, to_json
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.run_result import RunResult, result_of_journal
 
@@ -89,8 +89,11 @@ def _journaled(
 def _why_not(records: Sequence[RunEvent]) -> str:
     if records[-1].kind != "run-ended":
         return f"the run has not ended: dcctl resume {records[-1].run_id} FILE goes on with it"
-    if records[-1].data.get("outcome") == "refused":
-        return "it was refused, and nothing was done"
+    outcome = records[-1].data.get("outcome")
+    if outcome in NEVER_BEGAN:
+        return f"it was {outcome}, and nothing was done"
+    if why := records[-1].data.get(RESULT_UNKNOWN):
+        return f"it could not be put together: {why}"
     return "it was ended by a dcctl that did not keep it there"
 
 
