@@ -33,14 +33,13 @@ FOREIGN = {
     "rsync": "copies between two machines of an estate of one's own",
     "curl": "asks Connect of an estate of one's own",
     "python3": "tests/package installs the wheel into empty environments, by pip",
-    "pipx": "installs the same wheel as pip does",
-    "uv": "the same",
+    "uv": "installs the same wheel as pip does",
     "make": "the tests themselves are run by it",
 }
 """Shown commands that are not dcctl's, and why no test of these pages runs them."""
 
 # Of others' tools, and of dcctl's programs that are no commands of its own.
-FOREIGN_OPTIONS = {"--bootstrap-server", "--command-config", "--operation", "--help"}
+FOREIGN_OPTIONS = {"--bootstrap-server", "--command-config", "--operation", "--help", "--create"}
 _RUNNERS = re.compile(r"run|must|command|dcctl|_dcctl|asked|ended|killed_at|under_way|start|said|told|invoke")
 
 
@@ -154,7 +153,8 @@ def test_every_command_that_a_page_shows_is_run_by_a_test(name: str) -> None:
 def test_every_status_and_outcome_is_in_the_runbook() -> None:
     """With the next command; none that does not exist."""
     statuses = {int(row[0]) for row in table(RUNBOOK, "## 5. Every ending") if row[0].isdigit()}
-    assert statuses == {0, 3, 8} | {error.exit_status for error in _errors()}
+    # 130: Ctrl-C, as every shell has it.
+    assert statuses == {0, 3, 8, 130} | {error.exit_status for error in _errors()}
     outcomes = {row[0].strip("`") for row in table(RUNBOOK, "A run is called by its id")}
     assert outcomes == {*get_args(RunOutcome), "refused", "declined", "nothing-to-do"}
 

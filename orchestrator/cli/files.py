@@ -31,7 +31,7 @@ def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Top
     try:
         topology = open_simulation().topology
     except SimulationError as error:
-        hint = f"{error.hint}; or name your file: {like}"
+        hint = f"name your topology file: {like}; or {error.hint}"
         raise SimulationError(error.subject, error.problem, hint) from None
     speak_of(None)
     return topology

@@ -43,7 +43,8 @@ def price_text(
         return took
     lost = _sum_at_most(loss.values()) if loss else None
     of = f" ({loss_seconds:,.1f} s)" if loss_seconds and lost else ""
-    again = _sum_at_most(reread.values())
+    # Both rest on the samples: where nothing is foretold of either, nothing is known of consumers.
+    again = _sum_at_most(reread.values()) if reread or loss else None
     if lost and again:
         return f"{_told(lost, 'lost')}{of} and {again:,} read again, {took}"
     return f"{_told(lost, 'lost')}{of}, {_told(again, 'read again')}, {took}"

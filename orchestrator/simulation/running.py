@@ -208,7 +208,9 @@ def open_simulation(name: str | None = None) -> Simulation:
         if len(names) != 1:
             raise SimulationError(
                 "simulation",
-                f"{len(names)} are running: {', '.join(names)}" if names else "none is running",
+                f"{len(names)} are running: {', '.join(names)}"
+                if names
+                else "no topology file was named, and none is running here",
                 "say which one: --name NAME" if names else "`dcctl sim up FILE` brings one up",
             )
         name = names[0]

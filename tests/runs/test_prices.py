@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.runs.plan import Plan, Predicted
-from orchestrator.runs.prices import grown_since
+from orchestrator.runs.prices import grown_since, price_in_words
 from orchestrator.verbs.plans import plan_failover
 from tests.verbs.pictures import REQUEST, observation, topology
 
@@ -42,3 +42,13 @@ def test_only_what_costs_more_is_told(before: Plan, now: Plan, said: Any) -> Non
 def test_the_same_plan_costs_the_same() -> None:
     """A real one."""
     assert grown_since(PLAN, PLAN) == ()
+
+
+def test_what_could_not_be_measured_is_unknown_and_not_nothing() -> None:
+    """Without samples nothing is foretold, neither of what is lost nor of what is read again."""
+    nothing = replace(PLAN, predicted=replace(PLAN.predicted, loss={}, reread={}), facts={})
+    assert "an unknown number of records lost, an unknown number of records read again" in price_in_words(
+        nothing
+    )
+    of_nobody = replace(PLAN, predicted=replace(costing(0).predicted, reread={}), facts={})
+    assert "no record lost, no record read again" in price_in_words(of_nobody)

@@ -269,7 +269,7 @@ def test_without_a_file_the_scope_is_checked_first_and_then_a_file_is_asked_for(
     assert "scope site:west" in words
     assert "a data centre is written dc:west" in words
     assert run(["hold", "dc:west", "--reason", "disks"]) == 1
-    assert "or name your file: dcctl hold dc:west my.yaml" in said()
+    assert "name your topology file: dcctl hold dc:west my.yaml" in said()
     for verb in ("status", "history"):
         assert run([verb]) == 1
-        assert "or name your file: dcctl status my.yaml" in said()
+        assert "name your topology file: dcctl status my.yaml" in said()
