@@ -156,7 +156,7 @@ def test_the_mirrors_own_principal_is_never_fenced(file: Topology, tmp_path: Pat
     """It has to go on."""
     first, *others = file.producers
     wrong = replace(file, producers=(replace(first, principal="User:mirror"), *others))
-    with pytest.raises(GateRefusedError, match="the replication engine's"):
+    with pytest.raises(GateRefusedError, match="is the mirror's principal"):
         run_fence(wrong, REQUEST, "fence", folder=tmp_path)
 
 

@@ -84,7 +84,7 @@ def test_a_pre_hook_stops_it_and_a_post_hook_only_complains(
     assert run(["apply", file, "--yes"]) == 1
     said = " ".join(capfd.readouterr().err.split())
     assert "the board says no" in said
-    assert "was taken back" in said
+    assert "was rolled back" in said
     assert world.clusters["west"].picture.topics == {}
 
     world, file = prepared(Hooks(post_apply=failing))

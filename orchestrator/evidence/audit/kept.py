@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -77,6 +78,20 @@ class Kept:
             return cls(folder, logs, data["records"])
         except (KeyError, TypeError) as error:
             raise AuditError(str(folder / INDEX), f"lacks {error}", "was it changed?") from None
+
+    def refuse_incomplete(self) -> None:
+        """Raise `AuditError` where not every record is there that was kept: what is gone is no loss."""
+        try:
+            files = self.folder.glob("records/*/*.parquet")
+            count = sum(pq.read_metadata(file).num_rows for file in files)
+        except (OSError, pa.ArrowInvalid) as error:
+            problem = f"kept records cannot be read: {error}"
+            raise AuditError(
+                str(self.folder), problem, "`dcctl report verify FOLDER` names what changed"
+            ) from None
+        if count != self.records:
+            problem = f"{count:,} records read of {self.records:,} that were kept"
+            raise AuditError(str(self.folder), problem, "`dcctl report verify FOLDER` names what changed")
 
     def read(self, spark: SparkSession, cluster: str) -> DataFrame:
         """Everything that was read at one place, in `COLUMNS`."""

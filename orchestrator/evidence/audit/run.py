@@ -115,6 +115,8 @@ def _audit(
 ) -> AuditResult:
     sides = sides_of(inputs)
     kept = source.kept
+    if kept is not None:
+        kept.refuse_incomplete()
     if source.keep is not None:
         kept = _keep(spark, inputs, sides, Keeper(source.keep))
     ranges: dict[LogKey, tuple[int, int]] = {}
