@@ -39,6 +39,7 @@ bytes of the SHA-256 of the value.
 # Numbers that grow are written as differences: a third of the size.
 _WRITING = {"compression": "zstd", "parquet.writer.version": "v2"}
 _MOST_FILES = 32
+_WHAT_CHANGED = "was a file removed or changed? the folder's manifest.json tells, if it is verified"
 
 
 class LogSpan(NamedTuple):
@@ -86,12 +87,10 @@ class Kept:
             count = sum(pq.read_metadata(file).num_rows for file in files)
         except (OSError, pa.ArrowInvalid) as error:
             problem = f"kept records cannot be read: {error}"
-            raise AuditError(
-                str(self.folder), problem, "`dcctl report verify FOLDER` names what changed"
-            ) from None
+            raise AuditError(str(self.folder), problem, _WHAT_CHANGED) from None
         if count != self.records:
             problem = f"{count:,} records read of {self.records:,} that were kept"
-            raise AuditError(str(self.folder), problem, "`dcctl report verify FOLDER` names what changed")
+            raise AuditError(str(self.folder), problem, _WHAT_CHANGED)
 
     def read(self, spark: SparkSession, cluster: str) -> DataFrame:
         """Everything that was read at one place, in `COLUMNS`."""
