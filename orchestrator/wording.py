@@ -38,3 +38,13 @@ def with_file(text: str, file: str) -> str:
     An empty `file` is left out: the command needs none.
     """
     return _COMMAND.sub(lambda found: f"{found[1]} {file}".rstrip(), text)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 broker`, `2 brokers`, `10,000 brokers`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def all_of(count: int, noun: str) -> str:
+    """`all 25 positions are`, `the 1 position is`: the subject of a sentence, and its verb."""
+    return f"the 1 {noun} is" if count == 1 else f"all {plural(count, noun)} are"

@@ -31,8 +31,8 @@ from orchestrator.runs.ports import Clusters
 from orchestrator.runs.stored import stored_as
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import plural
 
 HOW_TO_PLACE = (
     "set on_untranslatable for the consumer: timestamp reads some "

@@ -11,8 +11,7 @@ from rich.markup import escape
 from orchestrator.ports.clock import utc_text
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import RunEvent
-from orchestrator.topology.rules.rule import plural
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 Rows = Iterable[Mapping[str, Any]]
 

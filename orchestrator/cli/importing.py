@@ -67,7 +67,7 @@ def import_(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import emit, err_console
     from orchestrator.imports.live.request import places_to_look
     from orchestrator.imports.live.run import import_estate
-    from orchestrator.topology.rules.rule import plural
+    from orchestrator.wording import plural
 
     places = places_to_look(bootstrap, client, connect, zookeeper, connect_ca)
     result = import_estate(name, places, inventory=inventory, coordination=coordination)

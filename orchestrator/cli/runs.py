@@ -157,9 +157,9 @@ def history(
     from orchestrator.runs.live.history import changed_settings, primary_records, run_rows
     from orchestrator.runs.live.holds import hold_events
     from orchestrator.runs.live.unlock import unlock_rows
-    from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.live.history_import import check_order, import_rows
     from orchestrator.verbs.registration import effects_of
+    from orchestrator.wording import plural
 
     check_order(order)
     if order and import_file is None:
@@ -214,9 +214,9 @@ def show(
     from orchestrator.cli.story_view import render_story
     from orchestrator.runs.live.history import run_records
     from orchestrator.runs.plan import to_json
-    from orchestrator.topology.rules.rule import plural
     from orchestrator.verbs.registration import effects_of
     from orchestrator.verbs.run_story import run_story
+    from orchestrator.wording import plural
 
     topology = given_topology(file)
     records = run_records(topology, run)

@@ -240,7 +240,7 @@ def _ask(endings: Endings, *, yes: bool) -> None:
     from orchestrator.cli.output import err_console
     from orchestrator.errors import DeclinedError
     from orchestrator.runs.question import Question
-    from orchestrator.topology.rules.rule import plural
+    from orchestrator.wording import plural
 
     for folder in endings.folders:
         err_console.print(f"  {escape(folder.name)}  [dim]{escape(str(folder))}[/]")

@@ -29,7 +29,7 @@ def validate(file: Path = typer.Argument(..., help="A topology file."), as_json:
 
     from orchestrator.cli.output import emit, err_console, speak_of
     from orchestrator.topology.loading import check_file
-    from orchestrator.topology.rules.rule import plural
+    from orchestrator.wording import plural
 
     speak_of(file)
     checked = check_file(file)

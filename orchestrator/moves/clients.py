@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
     Running,
     Unknown,
 )
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -25,8 +25,8 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 _BUFFERED_S = 120.0
 """For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms)."""

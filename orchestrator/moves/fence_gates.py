@@ -13,8 +13,7 @@ from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import all_of, plural
-from orchestrator.wording import listed
+from orchestrator.wording import all_of, listed, plural
 
 
 def fence_gates(

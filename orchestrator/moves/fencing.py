@@ -32,9 +32,8 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, DenialInForce, DenialLifted, Topics
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.writers import denied_principals
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 R = TypeVar("R")
 _SETTLED_S = 5.0

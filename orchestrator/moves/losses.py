@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 LossJson = dict[str, dict[str, dict[str, int | str | None]]]
 

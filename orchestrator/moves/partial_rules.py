@@ -24,8 +24,8 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
+from orchestrator.wording import plural
 
 READ_TIMEOUT_S = 2.0
 """For one look at the brokers of a sick cluster, where they are asked again soon."""

@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import Body, PrimaryMoved
 from orchestrator.runs.ports import EstateRecord
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 _COMES_UP_WITHIN_S = 8.0
 """A broker that comes back closed takes connections a moment before it answers; its guard says so each

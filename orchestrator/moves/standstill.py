@@ -21,9 +21,8 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogEnd, TopicPartition
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _LISTED = 5
 _POLL_S = 0.25

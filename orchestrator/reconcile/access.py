@@ -20,9 +20,8 @@ from orchestrator.runs.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import Acl
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
     Running,
     VerifiedUndo,
 )
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 # A connector that has failed may just be starting anew: it has failed if it stays so.
 _FAILED_POLLS = 15

@@ -19,8 +19,7 @@ from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.runs.way_back import ways_out
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,9 +23,8 @@ from orchestrator.runs.effect import (
     Unknown,
     VerifiedUndo,
 )
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 # Copying may take a day, and each look asks for the settings as well.
 _POLL_S = 2.0

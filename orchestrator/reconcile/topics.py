@@ -26,10 +26,9 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.estate_record import SettingsBefore
 from orchestrator.runs.ports import EstateRecord
-from orchestrator.topology.rules.rule import plural
 from orchestrator.topology.topic_settings import says_the_same
 from orchestrator.values import TopicPartition
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _RECORDS_GO = "deleted records do not come back"
 

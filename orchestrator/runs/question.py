@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.plan import Plan, Step
-from orchestrator.topology.rules.rule import plural
 from orchestrator.topology.verbs import MOVING_VERBS
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _LISTED = 3
 _NONE = "no record"

@@ -17,9 +17,9 @@ from orchestrator.runs.engine import StepOutcome
 from orchestrator.runs.estate_record import LogsAtDeparture, LogsTruncated
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.snapshot.rejoining import Past
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.plans import plan_failback
+from orchestrator.wording import plural
 from tests.verbs.failback_pictures import END, REQUEST, picture, topology
 from tests.verbs.pictures import MIRROR, MIRRORED, part
 from tests.verbs.some_moves import WithPorts, a_session, performed

@@ -16,9 +16,8 @@ from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.partial_view import PartialView
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
 from orchestrator.snapshot.watcher_records import SET_CLOCKS
-from orchestrator.topology.rules.rule import all_of, plural
 from orchestrator.values import TopicPartition
-from orchestrator.wording import listed
+from orchestrator.wording import all_of, listed, plural
 
 
 def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPosition]]:

@@ -19,7 +19,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 _POLL_S = 0.3
 

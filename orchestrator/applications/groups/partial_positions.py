@@ -11,7 +11,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Look, Outcome, Running, Unknown
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -37,8 +37,8 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.ports import Clusters, Pools
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 _GROUPS_AT_ONCE = 8
 

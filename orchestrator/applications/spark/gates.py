@@ -18,9 +18,8 @@ from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
-from orchestrator.topology.rules.rule import plural
 from orchestrator.topology.spark import SparkQuery
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 # Commits of a query are some seconds apart; its copy must have been compared as recently as positions,
 # and may lack no more than the batch that was being written.

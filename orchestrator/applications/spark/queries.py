@@ -36,8 +36,8 @@ from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
 from orchestrator.topology.model import Consumer, Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 _COPY_STAYS = "no query opens the copy before it is relocated, and the watcher updates it again"
 

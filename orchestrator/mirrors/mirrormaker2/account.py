@@ -27,8 +27,8 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.snapshot.partial_view import named
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import LogReach, TopicPartition
+from orchestrator.wording import plural
 
 _LOOK_TIMEOUT_S = 5.0
 _SEEN_AGAIN_S = 20.0

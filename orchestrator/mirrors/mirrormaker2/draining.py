@@ -26,9 +26,8 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.ports import Clusters
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _LISTED = 3
 _POLL_S = 0.2

@@ -20,8 +20,7 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.rejoining import Rejoining
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
-from orchestrator.topology.rules.rule import plural
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _PLAINLY = (
     "set exactly.once.source.support=disabled at every worker, and copy the topics again (docs/copies.md)"

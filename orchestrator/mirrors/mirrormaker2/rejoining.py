@@ -44,8 +44,8 @@ from orchestrator.snapshot.rejoining import (
 )
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -36,8 +36,8 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 _REPLICAS = 3
 _WRITE_TIMEOUT_S = 10.0

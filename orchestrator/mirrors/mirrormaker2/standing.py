@@ -32,7 +32,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.observation import STANDSTILL_S
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import plural
+from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -11,8 +11,7 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.observation import degraded_partitions
-from orchestrator.topology.rules.rule import all_of, plural
-from orchestrator.wording import listed
+from orchestrator.wording import all_of, listed, plural
 
 
 @asked_again()

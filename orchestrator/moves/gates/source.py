@@ -17,8 +17,7 @@ from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.snapshot.observation import degraded_partitions
 from orchestrator.snapshot.samples import LossWindow
-from orchestrator.topology.rules.rule import plural
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 
 def loss_window(s: Situation) -> LossWindow | None:

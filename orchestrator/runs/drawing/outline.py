@@ -16,7 +16,7 @@ from typing import Literal
 import networkx as nx
 
 from orchestrator.runs.plan import NEEDS_RESULT, Plan, Step
-from orchestrator.topology.graph.wording import counted
+from orchestrator.wording import plural
 
 Ending = Literal["rolled back", "is not rolled back", "irreversible", "nothing to roll back"]
 """What becomes of a step's effect when the run is taken back."""
@@ -258,7 +258,7 @@ def _about(plan: Plan, policy: _Policy, arrows: Sequence[Arrow], returns: Sequen
         else ""
     )
     implied = "; dashed: the step would wait anyway" if any(arrow.is_implied for arrow in arrows) else ""
-    size = f"{counted(len(plan.steps), 'step')}, {plan.critical_path_s():.1f} s expected"
+    size = f"{plural(len(plan.steps), 'step')}, {plan.critical_path_s():.1f} s expected"
     lines = [
         f"{plan.way} ({plan.topology}): {size}",
         *_closed(plan),

@@ -17,7 +17,6 @@ from orchestrator.topology.graph.wording import (
     alike_topics,
     coordination_words,
     copies_words,
-    counted,
     few,
     milliseconds,
     mode_words,
@@ -26,6 +25,7 @@ from orchestrator.topology.graph.wording import (
     read_boot_guard_statuses,
     shared_words,
 )
+from orchestrator.wording import plural
 
 
 def node_lines(part: object) -> list[str]:
@@ -53,7 +53,7 @@ def edge_lines(kind: str, data: dict[str, Any], source: object, target: object) 
         case Network():
             return [milliseconds(part.latency_ms)]
     if kind == "votes":
-        return [counted(data["votes"], "vote")]
+        return [plural(data["votes"], "vote")]
     if kind == "writes" and isinstance(source, Application):
         return [few(source.topics), *([] if source.acks == "all" else [f"acks={source.acks}"])]
     if kind == "reads" and isinstance(target, Application):
@@ -65,13 +65,13 @@ def server_lines(servers: Servers) -> list[str]:
     """`3 brokers`, `2 of them controllers`, …: one line for each kind of server."""
     lines = []
     if servers.brokers:
-        lines.append(counted(servers.brokers, "broker") + shared_words(servers))
+        lines.append(plural(servers.brokers, "broker") + shared_words(servers))
     if servers.controllers > servers.shared:
-        lines.append(counted(servers.controllers - servers.shared, "controller"))
+        lines.append(plural(servers.controllers - servers.shared, "controller"))
     if servers.zookeepers:
-        lines.append(counted(servers.zookeepers, "ZooKeeper"))
+        lines.append(plural(servers.zookeepers, "ZooKeeper"))
     if servers.connect_workers:
-        lines.append(counted(servers.connect_workers, "Connect worker"))
+        lines.append(plural(servers.connect_workers, "Connect worker"))
     return lines or ["no server"]
 
 

@@ -15,14 +15,9 @@ from orchestrator.topology.graph.parts import (
     Servers,
     Site,
 )
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 _VOTERS = {"kraft": "controller", "zookeeper": "ZooKeeper"}
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 broker`, `3 brokers`, `10,000 topics`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def few(names: Sequence[str], show: int = 2) -> str:
@@ -48,13 +43,13 @@ def fitted(names: Sequence[str], fits: Callable[[str], bool], shorten: Callable[
             return text
     if not names:
         return ""
-    return shorten(names[0]) if len(names) == 1 else counted(len(names), "topic")
+    return shorten(names[0]) if len(names) == 1 else plural(len(names), "topic")
 
 
 def quorum_words(quorum: Quorum) -> str:
     """What the quorum needs, as one sentence for the whole cluster."""
     total = sum(quorum.votes.values())
-    voters = counted(total, _VOTERS[quorum.metadata])
+    voters = plural(total, _VOTERS[quorum.metadata])
     if not quorum.votes:
         return "Quorum: not known"
     if quorum.rule == "majority":
@@ -63,7 +58,7 @@ def quorum_words(quorum: Quorum) -> str:
     inside = joined(sorted({quorum.needed_in(site) for site in quorum.groups}), "or")
     if groups == 2:
         return f"Quorum: both groups, each by {inside} {_VOTERS[quorum.metadata]}s"
-    return f"Quorum: {quorum.groups_needed} of {counted(groups, 'group')}, each by {inside}"
+    return f"Quorum: {quorum.groups_needed} of {plural(groups, 'group')}, each by {inside}"
 
 
 def votes_words(quorum: Quorum, site: str) -> str:
@@ -75,7 +70,7 @@ def votes_words(quorum: Quorum, site: str) -> str:
         return f"group {quorum.groups.index(site) + 1}: needs {quorum.needed_in(site)}"
     if votes == total:
         return f"quorum: {quorum.needed} of {total}"
-    return f"{counted(votes, 'vote')} of {total}"
+    return f"{plural(votes, 'vote')} of {total}"
 
 
 def shared_words(servers: Servers) -> str:
@@ -129,7 +124,7 @@ def alike_topics(topics: Iterable[PlacedTopic]) -> list[list[PlacedTopic]]:
 def copies_words(topics: Sequence[PlacedTopic]) -> str:
     """How a group of alike topics is copied: `4 copies, 2 at each site, min ISR 3 · 6 partitions`."""
     topic = topics[0]
-    partitions = counted(sum(each.partitions for each in topics), "partition")
+    partitions = plural(sum(each.partitions for each in topics), "partition")
     copies = f"{topic.replicas} {'copy' if topic.replicas == 1 else 'copies'}"
     return f"{copies}{_places(topic.copies)}, min ISR {topic.min_insync_replicas} · {partitions}"
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.rules.quorum import voters_per_dc
-from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
+from orchestrator.wording import plural
 
 _BROKER_SITES: Mapping[str, int] = {"stretched-2dc": 2, "stretched-2.5dc": 2, "stretched-3dc": 3}
 _VOTER_SITES: Mapping[str, int] = {"stretched-2dc": 2, "stretched-2.5dc": 3, "stretched-3dc": 3}

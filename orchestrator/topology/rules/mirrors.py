@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Topology
-from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
+from orchestrator.wording import plural
 
 _SEEN_TO = "leave it out: MirrorMaker handles it"
 _INTERNAL: tuple[tuple[re.Pattern[str], str, str], ...] = (

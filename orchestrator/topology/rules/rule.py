@@ -52,16 +52,6 @@ def quoted(names: Iterable[str]) -> str:
     return listed((f"`{name}`" for name in names), _NAMES_SHOWN)
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 broker`, `2 brokers`, `10,000 brokers`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def all_of(count: int, noun: str) -> str:
-    """`all 25 positions are`, `the 1 position is`: the subject of a sentence, and its verb."""
-    return f"the 1 {noun} is" if count == 1 else f"all {plural(count, noun)} are"
-
-
 def nearest(word: str, known: Collection[str]) -> str:
     """The known name that `word` probably stands for, as a hint; else what there is to choose from."""
     # Comparing with each of ten thousand names takes a second; one that is meant is about as long.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.model import Topic, Topology
-from orchestrator.topology.rules.rule import Finding, Rule, plural, quoted, rule
+from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
+from orchestrator.wording import plural
 
 _SLOW_MS = 50.0
 

@@ -12,13 +12,13 @@ from orchestrator.topology.graph.picture.look import ICON_STEP, MOST_ICONS, TEXT
 from orchestrator.topology.graph.wording import (
     alike_topics,
     copies_words,
-    counted,
     few,
     fitted,
     quorum_words,
     shared_words,
     votes_words,
 )
+from orchestrator.wording import plural
 
 RowKind = Literal["brokers", "voters", "workers"]
 ROW_KINDS: tuple[RowKind, ...] = ("brokers", "voters", "workers")
@@ -97,14 +97,14 @@ def server_rows(servers: Servers, quorum: Quorum) -> dict[RowKind, ServerRow]:
     apart = servers.voters - servers.shared
     rows: dict[RowKind, ServerRow] = {}
     if servers.brokers:
-        words = counted(servers.brokers, "broker") + shared_words(servers)
+        words = plural(servers.brokers, "broker") + shared_words(servers)
         shared_note = note if servers.shared and not apart else ""
         rows["brokers"] = ServerRow("brokers", "broker", servers.brokers, words, servers.shared, shared_note)
     if apart:
         icon, noun = ("zookeeper", "ZooKeeper") if servers.zookeepers else ("controller", "controller")
-        rows["voters"] = ServerRow("voters", icon, apart, counted(apart, noun), note=note)
+        rows["voters"] = ServerRow("voters", icon, apart, plural(apart, noun), note=note)
     if servers.connect_workers:
-        words = counted(servers.connect_workers, "Connect worker")
+        words = plural(servers.connect_workers, "Connect worker")
         rows["workers"] = ServerRow("workers", "worker", servers.connect_workers, words)
     return rows
 

@@ -16,7 +16,8 @@ from orchestrator.topology.graph.picture.measured import Contents, contents_of
 from orchestrator.topology.graph.picture.places import Places, places_of
 from orchestrator.topology.graph.picture.routes import routes_of
 from orchestrator.topology.graph.picture.shapes import Box, Frame, Icon, Line, Scene, Shape, Text
-from orchestrator.topology.graph.wording import coordination_words, counted, few, milliseconds
+from orchestrator.topology.graph.wording import coordination_words, few, milliseconds
+from orchestrator.wording import plural
 
 
 def drawn(parts: Parts) -> Scene:
@@ -34,7 +35,7 @@ def drawn(parts: Parts) -> Scene:
         *_applications(places),
         *mirror_shapes(contents, routes, places),
     ]
-    title = f"{contents.name}: {contents.layout} over {counted(len(contents.grid.sites), 'site')}"
+    title = f"{contents.name}: {contents.layout} over {plural(len(contents.grid.sites), 'site')}"
     return Scene(
         name=contents.name,
         title=title,
@@ -48,9 +49,9 @@ def drawn(parts: Parts) -> Scene:
 def _headings(contents: Contents) -> list[tuple[str, str]]:
     topics = sum(len(card.band.cluster.topics) for card in contents.cards)
     counts = [
-        counted(len(contents.grid.sites), "site"),
-        counted(len(contents.cards), "cluster"),
-        counted(topics, "topic"),
+        plural(len(contents.grid.sites), "site"),
+        plural(len(contents.cards), "cluster"),
+        plural(topics, "topic"),
     ]
     return [(contents.name, "title"), (" · ".join([contents.layout, *counts]), "subtitle")]
 
