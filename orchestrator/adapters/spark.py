@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 # Sessions of minutes, not days: the C1 compiler alone and the serial collector start soonest.
 # Without performance data none of them writes to the system's temporary folder.
-_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_JVM_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    # With one tier a JVM reserves 48 MB for code. A session's generated code fills them after some hundred
+    # queries, and the next query fails; what is reserved and not used costs nothing.
+    "-XX:ReservedCodeCacheSize=240m",
+    "-XX:-UsePerfData",
+)
 
 
 def spark_session(
