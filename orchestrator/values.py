@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -91,6 +92,48 @@ class WrittenRecord(NamedTuple):
     timestamp_ms: int
     is_broker_time: bool
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Content(NamedTuple):
+    """What a record holds, in short: a digest of key, value and headers, and its producer's time for it.
+
+    `timestamp_ms` is None where the log gives its records a time of its own (LogAppendTime).
+    """
+
+    digest: bytes
+    timestamp_ms: int | None
+
+    @classmethod
+    def of(
+        cls,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+        timestamp_ms: int | None = None,
+    ) -> Content:
+        """By 16 bytes of BLAKE2b over key, value and headers, each with its length; None has none."""
+        found = hashlib.blake2b(digest_size=16)
+        for part in (key, value, *(part for name, told in headers for part in (name.encode(), told))):
+            found.update(b"-" if part is None else b"%d:" % len(part))
+            found.update(part or b"")
+        return cls(found.digest(), timestamp_ms)
+
+    def is_same(self, other: Content) -> bool:
+        """Whether two records are the same as far as anybody can tell.
+
+        Times are compared unless one of the logs gives its records its own.
+        """
+        are_timed = self.timestamp_ms is not None and other.timestamp_ms is not None
+        return self.digest == other.digest and (not are_timed or self.timestamp_ms == other.timestamp_ms)
+
+
+class ReadContent(NamedTuple):
+    """One record as it is compared with others. `leader_epoch`: that under which it was written, if known."""
+
+    partition: TopicPartition
+    offset: int
+    leader_epoch: int | None
+    content: Content
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.brought_back import landing_offsets
+from orchestrator.applications.by_content import with_places_read_now
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.consumers import consumers_named
-from orchestrator.moves.ports import Maps, Seen
+from orchestrator.moves.ports import FinalMap, Maps, Seen
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.results import (
     MirrorEnd,
@@ -139,6 +140,15 @@ class TranslatePositions(
     def _rows(self, run: Running, history: SampleHistory, recorded: _Recorded) -> list[TargetPosition]:
         topology, target = run.port(Topology), run.port(Clusters).cluster(self.mirror.target)
         mirror, final = self.mirror.of(topology), run.port(Maps).final(self.mirror, run.of(self.end))
+        if self.recorded is not None and not run.of(self.recorded).at_s:
+            # The source answers, all of it: whatever is wanted of its records is there.
+            source = run.port(Clusters).cluster(self.mirror.source)
+            final = FinalMap(
+                with_places_read_now(
+                    source, target, mirror, final, recorded.positions, writers=history.writers
+                ),
+                final.logs,
+            )
         rows: list[TargetPosition] = []
         for consumer in consumers_named(run, self.groups):
             positions = recorded.positions[consumer.name]

@@ -20,6 +20,7 @@ from orchestrator.values import (
     EpochEnd,
     LogEnd,
     LogReach,
+    ReadContent,
     TopicPartition,
     WrittenRecord,
 )
@@ -90,6 +91,15 @@ class Follower(Opened, Protocol):
 
     def leave(self, topics: Collection[str]) -> None:
         """Read these no further."""
+
+
+class Contents(Closed, Protocol):
+    """See `adapters.kafka.contents.ContentReader`."""
+
+    def read(
+        self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float
+    ) -> dict[TopicPartition, dict[range, list[ReadContent]]]:
+        """All records of each range of offsets, and the first one behind it if there is one."""
 
 
 class Writer(Protocol):
@@ -175,6 +185,9 @@ class Kafka(Protocol):
 
     def follow(self, starts: Mapping[TopicPartition, int]) -> Follower:
         """Read on from given offsets. To be closed."""
+
+    def contents(self, isolation_level: str = "read_uncommitted") -> Contents:
+        """Who reads what records hold. To be closed."""
 
     def writer(self, topic: str) -> Writer:
         """Who writes to one topic. To be closed."""

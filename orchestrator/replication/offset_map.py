@@ -20,7 +20,7 @@ import numpy.typing as npt
 from orchestrator.replication.build_partition_map import build_partition_map
 from orchestrator.replication.current_log import CurrentLog, LostCopies, current_log, unseen_losses
 from orchestrator.replication.inverse_map import InversePartitionMap
-from orchestrator.replication.partition_map import MirrorEnd, PartitionMap, Translated
+from orchestrator.replication.partition_map import MirrorEnd, OpenStretch, PartitionMap, Translated
 from orchestrator.replication.segments import NO_SEGMENTS, Offsets, Segments, endpoints, fold, points
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
@@ -160,13 +160,17 @@ class OffsetMap:
     """Where a group that stood at a source offset has to stand at the target, and the way back."""
 
     def __init__(
-        self, built: Mapping[TopicPartition, _Built], empty: frozenset[TopicPartition] = frozenset()
+        self,
+        built: Mapping[TopicPartition, _Built],
+        empty: frozenset[TopicPartition] = frozenset(),
+        checked: Mapping[tuple[TopicPartition, int], Translated] = MappingProxyType({}),
     ) -> None:
         self._built = dict(built)
         self._maps = {tp: found.map for tp, found in built.items() if found.map is not None}
         self._logs = {tp: found.log for tp, found in built.items() if found.map is not None}
         self._empty = empty
         self._inverse: dict[tuple[TopicPartition, int], InversePartitionMap] = {}
+        self._checked = checked
         self.partitions = frozenset(self._built) | empty
 
     def translate(self, source: TopicPartition, upstream: int) -> Translated:
@@ -175,13 +179,30 @@ class OffsetMap:
         From it on, every mirrored record at or above `upstream` can be read. If it is exact, none below
         `upstream` can, as far as the offset syncs reach.
         """
+        told = self._checked.get((source, upstream))
+        if told is not None:
+            return told
         found = self._maps.get(source)
         return self._unmapped(source) if found is None else found.translate(upstream)
+
+    def checked_by_content(self, places: Mapping[tuple[TopicPartition, int], Translated]) -> OffsetMap:
+        """The same map, with places of some source offsets as they were found or confirmed by content."""
+        return OffsetMap(self._built, self._empty, {**self._checked, **places})
+
+    def open_stretch(self, source: TopicPartition, upstream: int) -> OpenStretch | None:
+        """Where the record that stands for a source offset is to be looked for; see `PartitionMap`."""
+        found = self._maps.get(source)
+        return None if found is None else found.open_stretch(upstream)
+
+    def may_have_gaps(self, source: TopicPartition) -> bool:
+        """Whether the source partition may have gaps, so that nothing between two syncs is interpolated."""
+        found = self._maps.get(source)
+        return found is not None and found.may_have_gaps
 
     def translate_many(
         self, source: TopicPartition, upstream: Offsets
     ) -> tuple[Offsets, npt.NDArray[np.bool_]]:
-        """The same for many offsets of one partition: target offsets (-1 for none), and which are exact."""
+        """By the map alone, many offsets of a partition: target offsets (-1: none), and which are exact."""
         found = self._maps.get(source)
         if found is not None:
             return found.translate_many(upstream)

@@ -73,6 +73,21 @@ class Translated(NamedTuple):
     reason: str
 
 
+class OpenStretch(NamedTuple):
+    """Target offsets in which the copy of the record that stands for a position must be looked for.
+
+    `start`: of a record below the position that no later sync makes void. `stop`: of the first record behind
+    which none below the position can stand; None where the map knows of none. `passed`: up to that source
+    offset each record surely has a copy, and none is copied again from now on; -1 where nobody knows how far.
+    `is_uncut`: otherwise the log may have lost all that stood from `start` on, and have grown again.
+    """
+
+    start: int
+    stop: int | None
+    passed: int
+    is_uncut: bool
+
+
 class MirrorEnd(NamedTuple):
     """Where a stopped mirror stands: the last source offset read (-1: none), the target's log end."""
 
@@ -183,6 +198,36 @@ class PartitionMap:
         """Records from the start of a segment to the start of the next, as far as they count."""
         return int(self.segments.length[at] if self.records is None else self.records[at])
 
+    def open_stretch(self, upstream: int) -> OpenStretch | None:
+        """Where the record that stands for a position is to be looked for (see `content.py`).
+
+        None where nothing has to be: the source surely has no gaps, the position lies beyond all copies of a
+        mirror that stands, or no pair below it is known.
+        """
+        if not self.may_have_gaps or (self.closing.kind == "exact" and upstream > self.mirrored_end):
+            return None
+        segments = self.segments
+        at = int(segments.upstream.searchsorted(upstream, side="right")) - 1
+        cap = self.cap if self.caps is None or at < 0 else int(self.caps[at])
+        # One that begins at the cap or beyond it may be void, and at the beginning nothing is below that.
+        below = int(segments.downstream.searchsorted(cap, side="left")) - 1
+        first = min(int(segments.upstream.searchsorted(upstream, side="left")) - 1, below)
+        if first < 0 and not self.begins_alike:
+            return None
+        start = 0 if first < 0 else int(segments.downstream[first])
+        is_uncut = first >= 0 or cap > 0
+        if at < 0:
+            clear = self._first_clear(0, 0)
+        else:
+            within = upstream - int(segments.upstream[at])
+            clear = self._first_clear(at, min(within, self._records_from(at)))
+        if clear is not None:
+            passed = int(segments.upstream[clear])
+            return OpenStretch(start, int(segments.downstream[clear]), passed, is_uncut)
+        # A task that is started again begins behind what Connect has stored: it repeats nothing before that.
+        stands = self.closing.kind in {"exact", "loose"}
+        return OpenStretch(start, None, self.closing.last_upstream if stands else -1, is_uncut)
+
     def translate_many(self, upstream: Offsets) -> tuple[Offsets, npt.NDArray[np.bool_]]:
         """Target offset (-1 for none) and exactness for each source offset, as `translate` tells them."""
         # In rising order neighbours are looked up near each other: several times faster in a large map.
@@ -253,6 +298,15 @@ class PartitionMap:
 
     def _reread(self, at: int, within: int) -> int | None:
         """Slots of all gaps, from segment `at` on, in which a record below the position may stand."""
+        clear = self._first_clear(at, within)
+        if clear is not None:
+            return self._slots(at, clear)
+        if self.slots_behind is None:
+            return None
+        return self._slots(at, len(self.segments) - 1) + self.slots_behind
+
+    def _first_clear(self, at: int, within: int) -> int | None:
+        """The first segment behind `at` from which on no record below the position stands; or None."""
         segments, last = self.segments, len(self.segments) - 1
         start, records, window = at, 0, 16
         while start < last:
@@ -261,11 +315,9 @@ class PartitionMap:
             passed = records + counted[start:stop].cumsum()
             clear = np.flatnonzero(within - passed <= self.clear[start + 1 : stop + 1])
             if len(clear):
-                return self._slots(at, start + int(clear[0]) + 1)
+                return start + int(clear[0]) + 1
             start, records, window = stop, int(passed[-1]), window * 4
-        if self.slots_behind is None:
-            return None
-        return self._slots(at, last) + self.slots_behind
+        return None
 
     def _slots(self, first: int, last: int) -> int:
         """Target offsets between two segments that are in none of the segments from the one up to the

@@ -9,6 +9,7 @@ Records are JSON; the key says which part of the picture a record replaces:
     ["copy", watcher, query]                           the copy of a Spark checkpoint
     ["application", watcher, kind, name]               what another kind of application keeps
     ["writers", watcher, block]                        who writes topics, and whether in transactions
+    ["fingerprints", watcher, topic, partition]        the records that stand for positions
 
 Only what changed is written. A round that did not fail confirms, at its time, everything that its
 watcher wrote before and has not withdrawn by an empty block, except what the round names as missed.
@@ -29,9 +30,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from orchestrator.replication.content import Fingerprint
 from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import TopicWriters
-from orchestrator.values import LogEnd
+from orchestrator.values import Content, LogEnd
 
 BLOCK_PARTITIONS = 500
 
@@ -147,6 +149,23 @@ class WritersSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FingerprintsSeen:
+    """The records that stand for positions in one partition, as they were read at `at_s` at the latest.
+
+    `topic_id`: of the topic in which they stood. `is_compacted`: whether it was known to be compacted then.
+    """
+
+    watcher: str
+    topic: str
+    partition: int
+    at_s: float
+    topic_id: str
+    is_compacted: bool
+    fingerprints: tuple[Fingerprint, ...]
+    set_back_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationSample:
     """What is known of one application of a kind that keeps more than committed offsets.
 
@@ -180,7 +199,7 @@ class ApplicationSample:
 
 Word: TypeAlias = CheckpointCopy | ApplicationSample
 """The newest of them about an application replaces all others."""
-Sample: TypeAlias = Round | GroupPositions | TopicEnds | Word | WritersSeen
+Sample: TypeAlias = Round | GroupPositions | TopicEnds | Word | WritersSeen | FingerprintsSeen
 
 
 def group_subject(group: str) -> str:
@@ -301,6 +320,22 @@ _KINDS = {
         ),
         _Kind("copy", CheckpointCopy, in_key=("query",)),
         _Kind("application", ApplicationSample, in_key=("kind", "name"), written={"told": dict}),
+        _Kind(
+            "fingerprints",
+            FingerprintsSeen,
+            in_key=("topic", "partition"),
+            written={
+                "fingerprints": lambda found: [
+                    [f.position, f.offset, f.content.digest.hex(), f.content.timestamp_ms] for f in found
+                ]
+            },
+            read={
+                "fingerprints": lambda rows: tuple(
+                    Fingerprint(position, offset, Content(bytes.fromhex(digest), timestamp_ms))
+                    for position, offset, digest, timestamp_ms, *_ in rows
+                )
+            },
+        ),
         _Kind(
             "writers",
             WritersSeen,

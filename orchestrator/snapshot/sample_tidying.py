@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from orchestrator.snapshot.known_writers import KnownWriters
 from orchestrator.snapshot.sample_blocks import is_withdrawn, part_of, scope_of
 from orchestrator.snapshot.sample_codec import (
+    FingerprintsSeen,
     GroupPositions,
     Round,
     Sample,
@@ -46,7 +47,7 @@ def useless_records(records: Mapping[bytes, tuple[int, bytes]]) -> list[bytes]:
     told = {sample_key(block) for block, _ in history.words()} | {
         sample_key(word) for word in history.of_applications.values()
     }
-    told |= _needed_writers(samples, silent)
+    told |= _needed_writers(samples, silent) | _newest_fingerprints(samples)
     kept = {key for key, sample in samples.items() if key in told or sample.watcher not in silent}
     gone = _long_withdrawn(samples, kept, last_s - FORGOTTEN_AFTER_S)
     parts = {key: sample for key, sample in samples.items() if not isinstance(sample, Round)}
@@ -69,6 +70,16 @@ def _needed_writers(samples: Mapping[bytes, Sample], silent: Collection[str]) ->
         if sample.watcher not in silent:
             known.add(sample, order)
     return {key for key, sample in looks.items() if not known.has_all_of(sample)}
+
+
+def _newest_fingerprints(samples: Mapping[bytes, Sample]) -> set[bytes]:
+    """The last ones of each partition; `samples` in the order of the topic."""
+    newest = {
+        (sample.topic, sample.partition): key
+        for key, sample in samples.items()
+        if isinstance(sample, FingerprintsSeen)
+    }
+    return set(newest.values())
 
 
 def _long_withdrawn(samples: Mapping[bytes, Sample], kept: Collection[bytes], before_s: float) -> set[bytes]:

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.ports.clock import CLOCKS_APART_S, LONG_AGO_S
+from orchestrator.replication.content import Fingerprint
 from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.fact_copy import is_copy
+from orchestrator.snapshot.known_fingerprints import KnownFingerprints
 from orchestrator.snapshot.known_writers import KnownWriters
 from orchestrator.snapshot.outage import LossWindow, loss_window
 from orchestrator.snapshot.rates import Reading, largest_rate
@@ -32,6 +34,7 @@ from orchestrator.snapshot.sample_codec import (
     ApplicationSample,
     Cause,
     CheckpointCopy,
+    FingerprintsSeen,
     GroupPositions,
     Outcome,
     Round,
@@ -54,6 +57,7 @@ __all__ = [
     "ApplicationSample",
     "Cause",
     "CheckpointCopy",
+    "FingerprintsSeen",
     "GroupPositions",
     "LastGood",
     "LossWindow",
@@ -127,6 +131,7 @@ class SampleHistory:
         self._next_order = 0
         self._watchers: dict[str, WatcherRecords] = {}
         self._writers = KnownWriters()
+        self._fingerprints = KnownFingerprints()
         # What many consumers ask of the same samples; made when first asked, until a sample is added.
         self._placed: tuple[Placed, ...] | None = None
         self._ends: dict[TopicPartition, SampledEnd] | None = None
@@ -151,6 +156,9 @@ class SampleHistory:
         self._next_order = max(self._next_order, order + 1)
         if isinstance(sample, WritersSeen):
             self._writers.add(sample, order)
+            return
+        if isinstance(sample, FingerprintsSeen):
+            self._fingerprints.add(sample, order)
             return
         self._placed = self._ends = self._topics = None
         watcher = self._watchers.setdefault(sample.watcher, WatcherRecords(self.keep_positions_s > 0))
@@ -319,6 +327,12 @@ class SampleHistory:
     def writers(self) -> dict[str, TopicWriters]:
         """What was seen of each topic's writers; a topic that nobody looked at is not in it."""
         return self._writers.told
+
+    @property
+    def fingerprints(self) -> dict[TopicPartition, tuple[Fingerprint, ...]]:
+        """The records that stand for positions, by rising position, of topics as they are now."""
+        ids = {name: topic.topic_id for name, topic in self.topics.items()}
+        return self._fingerprints.told(ids, self.writers)
 
     def positions(self, group: str) -> dict[TopicPartition, SampledPosition]:
         """Committed offsets of one group, each with its time; empty for a group that is not known."""

@@ -119,12 +119,15 @@ class Failover:
 
     `max_loss` refuses a failover that would lose more; `objectives` judge the reports of drills and real
     runs.
+    `fingerprints`: so many bytes a watcher fetches in a round to keep the records that stand for positions in
+    partitions that may have gaps, so that these can be found exactly (0: none).
     `quiet_after_move_s`: for so long after a move another one needs somebody's acknowledgement (default:
     30 minutes; in a simulation 0, because there moves are rehearsed).
     """
 
     max_loss: MaxLoss = field(default_factory=lambda: MaxLoss(records=0))
     max_position_age_s: Seconds = 5.0
+    fingerprints: Count = 4 * 1024 * 1024
     quiet_after_move_s: SecondsOrZero | None = None
     objectives: Objectives | None = None
 

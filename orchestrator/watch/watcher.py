@@ -11,7 +11,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster
@@ -32,6 +32,8 @@ from orchestrator.snapshot.live.tidying import create_samples_topic, withdraw_us
 from orchestrator.snapshot.samples import Sample, TopicEnds
 from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.values import TopicPartition
+from orchestrator.watch.fingerprints import FingerprintKeeper
 from orchestrator.watch.health import HealthKeeper
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import followers_of
@@ -92,6 +94,14 @@ class Watcher:
             self.name,
             self._log,
         )
+        self._fingerprints = FingerprintKeeper(
+            lambda: kafka_cluster(topology, watched.cluster, **impatient).contents("read_committed"),
+            watched.topics,
+            self.name,
+            self._log,
+            bytes_per_round=topology.failover.fingerprints,
+            passed=self._passed,
+        )
         self.health = _health(topology, watched.mirror, self._target, self._log)
         self._said_outcome = ""
         self._said_problem = ""
@@ -109,6 +119,7 @@ class Watcher:
         if self.health is not None:
             self.health.start()
         self._writers.start()
+        self._fingerprints.start()
         self._sampler.warm_up(5.0)
         try:
             self._take_over()
@@ -120,6 +131,7 @@ class Watcher:
             for follower in self._followers:
                 follower.stop()
             self._writers.stop()
+            self._fingerprints.stop()
             self._writer.close()
             self._log.info("stopped")
 
@@ -195,13 +207,21 @@ class Watcher:
         seen = {} if reading.outcome == "failed" else {"source": reading.cluster_id}
         self.clusters.refuse_others(target=self._target.cluster_id, **seen)
         words = [word for follower in self._followers for word in follower.words()]
+        self._fingerprints.offer(reading, self._writers.seen)
         try:
-            written = self._keeper.record(reading, words, self._writers.due())
+            further: list[Sample] = [*self._writers.due(), *self._fingerprints.due()]
+            written = self._keeper.record(reading, words, further)
         except UnacknowledgedError:
             self._writers.forget()
+            self._fingerprints.forget()
             raise
         self._say_recreated(written)
         self._said_problem = ""
+
+    def _passed(self) -> Mapping[TopicPartition, int]:
+        """The next source offset that the mirror has not copied, as far as its workers said it last."""
+        health = None if self.health is None else self.health.newest
+        return {} if health is None else health.replicated or {}
 
     def _say_outcome(self, reading: SourceReading) -> None:
         if reading.outcome == self._said_outcome:

@@ -84,6 +84,12 @@ class WritersKeeper:
                 for start in range(0, len(names), _BLOCK_TOPICS)
             ]
 
+    @property
+    def seen(self) -> dict[str, TopicWriters]:
+        """All that was ever seen, by topic."""
+        with self._guard:
+            return {name: seen for name, (_, seen) in self._seen.items()}
+
     def forget(self) -> None:
         """It is not known whether the records are at the target: they are due again."""
         self._written_s = None

@@ -6,7 +6,7 @@ the callers decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +15,9 @@ from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Vo
 from orchestrator.ports.servers import Record as ReadRecord
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import (
+    Content,
     LogEnd,
+    ReadContent,
     TopicPartition,
     WrittenRecord,
 )
@@ -209,6 +211,9 @@ class TwinKafka(Asked):
     def follow(self, starts: Mapping[TopicPartition, int]) -> TwinFollower:
         return TwinFollower(self.cluster, self.record, self.crew, starts)
 
+    def contents(self, isolation_level: str = "read_uncommitted") -> TwinContents:  # noqa: ARG002
+        return TwinContents(self.cluster, self.record, self.crew)
+
     def writer(self, topic: str) -> TwinWriter:
         return TwinWriter(self.cluster, self.record, self.crew, topic)
 
@@ -247,6 +252,35 @@ class TwinFollower(Asked):
 
     def leave(self, topics: Collection[str]) -> None:
         self._next = {tp: at for tp, at in self._next.items() if tp.topic not in topics}
+
+
+class TwinContents(Asked):
+    """See `adapters.kafka.contents.ContentReader`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def close(self) -> None: ...
+
+    def read(
+        self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float
+    ) -> dict[TopicPartition, dict[range, list[ReadContent]]]:
+        self.reached("reading records", timeout_s)
+        return {tp: {span: self._within(tp, span) for span in spans} for tp, spans in ranges.items()}
+
+    def _within(self, tp: TopicPartition, span: range) -> list[ReadContent]:
+        log, found = self.led(tp, "reading records of", 1.0), []
+        for offset in range(max(span.start, log.start), log.readable_end):
+            if (record := log.records[offset]) is not None:
+                content = Content.of(record.key, record.value, record.headers, _ms(record))
+                found.append(ReadContent(tp, offset, 0, content))
+                if offset >= span.stop:
+                    break
+        return found
 
 
 class TwinWriter(Asked):

@@ -25,6 +25,7 @@ from orchestrator.adapters.kafka.client import (
     logger,
     translated_errors,
 )
+from orchestrator.adapters.kafka.contents import ContentReader
 from orchestrator.adapters.kafka.following import Follower
 from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
@@ -216,6 +217,10 @@ class LibrdkafkaCluster:
     def follow(self, starts: Mapping[TopicPartition, int]) -> Follower:
         """Who reads on from given offsets. To be closed."""
         return Follower(self.name, self.properties, starts)
+
+    def contents(self, isolation_level: str = "read_uncommitted") -> ContentReader:
+        """Who reads what records hold. To be closed."""
+        return ContentReader(self.name, self.properties, isolation_level)
 
     def writer(self, topic: str) -> RecordWriter:
         """Who writes to one topic. To be closed."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
+from orchestrator.applications.by_content import with_sampled_places
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, copy_folder, is_relocated_by
 from orchestrator.applications.spark.ports import CheckpointFolders, CopiedCheckpoint, QueryCheckpoints
 from orchestrator.errors import DcctlError
@@ -173,6 +174,8 @@ class MoveSession(RunSession):
             stopped_at=end.mirror_offsets,
             logs=logs,
         )
+        if history is not None:
+            found = with_sampled_places(target, replication, found, history, logs)
         return FinalMap(found, logs)
 
     def current(self, mirror: MirrorRef) -> FinalMap:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
+from orchestrator.applications.by_content import with_sampled_places
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
@@ -251,7 +252,11 @@ class _LookAhead(_Look):
         gaps = sampled_gaps(self.topology, self.mirror, history)
         if not recreated and all(gaps.get(tp) == "no" for tp in found.partitions):
             return found
-        return read(recreated=recreated, gaps=gaps)
+        found = read(recreated=recreated, gaps=gaps)
+        if history is None:
+            return found
+        logs = self.target.log_ends(self._mirrored_ends())
+        return with_sampled_places(self.target, self.mirror, found, history, logs)
 
     def _by_time(
         self, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.probe import listening
+from orchestrator.applications.by_content import positions_of, with_places
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.errors import ClusterError, UsageError
 from orchestrator.estate.live.connections import connect_cluster, isolated_cluster, kafka_cluster
@@ -104,6 +105,9 @@ def translate_groups(
             topology, mirror, target, consumers, snapshot=snapshot, history=history, unsampled=unsampled
         )
         origin, reason, recorded, checkpoints = found
+    offset_map = with_places(
+        target, mirror, offset_map, positions_of(recorded.positions), history.fingerprints, logs
+    )
     rows: list[TargetPosition] = []
     for consumer in consumers:
         rows += target_positions(

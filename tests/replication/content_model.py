@@ -1,0 +1,184 @@
+"""A mirror of a partition with gaps, simulated record by record, with what its records hold.
+
+Source and target may be compacted, the target's log may lose its beginning or its end, the mirror restarts and
+copies records again, syncs go missing, and positions are sampled in between, each with its fingerprint as a
+watcher would read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from orchestrator.replication.content import (
+    Fingerprint,
+    ReadStretch,
+    checked,
+    fingerprint_of,
+    stretch_to_read,
+)
+from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.values import Content, ReadContent
+from tests.replication.mirror_model import PARTITION, build
+
+_TIME_MS = 1_000
+
+
+@dataclass
+class World:
+    """`source`: offset -> what its record holds. `slots`: target offset -> source offset, epoch.
+
+    `passed`: the first source offset that the mirror has not come to.
+    """
+
+    source: dict[int, tuple[int, int]] = field(default_factory=dict)
+    end: int = 0
+    is_compacted: bool = False
+    is_timed: bool = True
+    slots: dict[int, tuple[int, int]] = field(default_factory=dict)
+    target_end: int = 0
+    epoch: int = 0
+    held: dict[int, tuple[int, int]] = field(default_factory=dict)
+    syncs: list[tuple[int, int]] = field(default_factory=list)
+    at: int = 0
+    stored: int = -1
+    passed: int = 0
+    sampled: list[Fingerprint] = field(default_factory=list)
+    is_first: bool = True
+
+    def content(self, held: tuple[int, int]) -> Content:
+        key, value = held
+        return Content.of(b"%d" % key, b"%d" % value, (), _TIME_MS if self.is_timed else None)
+
+    def append(self, key: int, value: int, gap: int) -> None:
+        self.end += gap
+        self.source[self.end] = self.held[self.end] = (key, value)
+        self.end += 1
+
+    def copy(self, *, keeps_sync: bool, stores: bool) -> None:
+        """The mirror copies its next record, if there is one."""
+        offset = min((u for u in self.source if u >= self.at), default=None)
+        if offset is None:
+            return
+        self.slots[self.target_end] = offset, self.epoch
+        if self.is_first or keeps_sync:
+            self.syncs.append((offset, self.target_end))
+        self.is_first = False
+        self.target_end += 1
+        self.at = offset + 1
+        self.passed = max(self.passed, self.at)
+        if stores:
+            self.stored = offset
+
+    def restart(self, *, loses_sync: bool) -> None:
+        self.at, self.is_first = self.stored + 1, not loses_sync
+
+    def compact(self) -> None:
+        """Of each key only the last record stays at the source; what was sampled before is not used."""
+        last = {key: u for u, (key, _) in sorted(self.source.items())}
+        self.source = {u: held for u, held in self.source.items() if last[held[0]] == u}
+        if not self.is_compacted:
+            self.sampled.clear()
+        self.is_compacted = True
+
+    def compact_target(self) -> None:
+        last = {self.held[u][0]: d for d, (u, _) in sorted(self.slots.items())}
+        self.slots = {d: slot for d, slot in self.slots.items() if last[self.held[slot[0]][0]] == d}
+
+    def delete_first(self, count: int) -> None:
+        for d in sorted(self.slots)[:count]:
+            del self.slots[d]
+
+    def cut(self, count: int) -> None:
+        """The target loses its last records, and the mirror, which knows nothing of it, goes on."""
+        self.target_end = max(0, self.target_end - count)
+        self.slots = {d: slot for d, slot in self.slots.items() if d < self.target_end}
+        self.epoch += 1
+
+    def sample(self, position: int, reach: int) -> None:
+        found = fingerprint_of(
+            position,
+            [
+                ReadContent(PARTITION, u, 0, self.content(held))
+                for u, held in self.source.items()
+                if u >= position - reach
+            ],
+            is_compacted=self.is_compacted,
+        )
+        if found is not None and (not self.is_compacted or found.offset < self.passed):
+            self.sampled.append(found)
+
+    def map(self, *, is_closed: bool) -> OffsetMap:
+        end = (self.stored, self.target_end) if is_closed else None
+        return build(self.syncs, end, gaps="may")
+
+    def place(self, offset_map: OffsetMap, by_map: Translated, wanted: Fingerprint) -> Translated:
+        """As the product finds it: what the map leaves open is read, and searched."""
+        stretch = offset_map.open_stretch(PARTITION, wanted.position)
+        if stretch is None:
+            return by_map
+        span = stretch_to_read(stretch, self.target_end)
+        records = [
+            ReadContent(PARTITION, d, self.slots[d][1], self.content(self.held[self.slots[d][0]]))
+            for d in span
+            if d in self.slots
+        ]
+        return checked(
+            by_map,
+            wanted,
+            ReadStretch(span.start, span.stop, records, wanted.offset <= stretch.passed, stretch.is_uncut),
+        )
+
+    def present(self, start: int) -> set[int]:
+        """Source offsets of the records that a reader finds at the target from an offset on."""
+        return {u for d, (u, _) in self.slots.items() if d >= start}
+
+
+def worlds() -> st.SearchStrategy[World]:
+    """Worlds of some dozen records."""
+    return st.binary(min_size=260, max_size=260).map(world_of)
+
+
+def world_of(data: bytes) -> World:  # noqa: C901 - one small event each
+    """The world that a sequence of decisions leads to."""
+    bytes_left = iter(data)
+
+    def choose(limit: int) -> int:
+        return next(bytes_left, 0) % limit
+
+    world = World(is_timed=bool(choose(2)))
+    keys, values = (1, 2, 5)[choose(3)], (1, 3, 60)[choose(3)]
+    kept, gaps, rough = (2, 4, 9)[choose(3)], (1, 2, 5)[choose(3)], choose(4)
+
+    def append() -> None:
+        for _ in range(1 + choose(4)):
+            world.append(choose(keys), choose(values), choose(gaps) if not choose(3) else 0)
+
+    def copy() -> None:
+        for _ in range(1 + choose(5)):
+            world.copy(keeps_sync=not choose(kept), stores=not choose(3))
+
+    def harm() -> None:
+        """What logs suffer: little, or in rough worlds anything."""
+        harms = (world.compact, world.compact_target, lambda: world.delete_first(choose(5)))
+        if rough == 1:
+            world.cut(0)
+        elif rough == 2:
+            harms[choose(3)]()
+        elif rough == 3:
+            world.cut(choose(5))
+
+    events = (
+        *[append] * 5,
+        *[copy] * 6,
+        *[lambda: world.sample(choose(world.end + 1), 1 + 7 * choose(2))] * 2,
+        # Not both: a log that was cut, and records copied again, can look like neither (`partition_map.py`).
+        append if rough == 3 else lambda: world.restart(loses_sync=bool(choose(2))),
+        *[harm] * 2,
+    )
+    for _ in range(24 + choose(20)):
+        events[choose(len(events))]()
+    for position in range(world.end + 1):
+        world.sample(position, 8)
+    return world

@@ -1,0 +1,176 @@
+"""Places by content against a simulated mirror: never a skip, and exact wherever it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.replication.content import (
+    Fingerprint,
+    ReadStretch,
+    checked,
+    fingerprint_of,
+    no_earlier_than,
+    unchecked,
+)
+from orchestrator.replication.offset_map import Translated
+from orchestrator.values import Content, ReadContent
+from tests.replication.content_model import World, worlds
+from tests.replication.mirror_model import PARTITION, build
+
+_MANY = settings(max_examples=300, deadline=None)
+
+
+def _skipped(world: World, position: int, offset: int) -> set[int]:
+    wanted = {u for u in world.present(0) if u >= position}
+    return wanted - world.present(offset)
+
+
+def _places(world: World, *, is_closed: bool) -> Iterator[tuple[Fingerprint, Translated, Translated]]:
+    """Each sampled position that the map translates without a skip: by the map, and by content."""
+    offset_map = world.map(is_closed=is_closed)
+    for wanted in world.sampled:
+        by_map = offset_map.translate(PARTITION, wanted.position)
+        if by_map.offset is not None and not _skipped(world, wanted.position, by_map.offset):
+            yield wanted, by_map, world.place(offset_map, by_map, wanted)
+
+
+@_MANY
+@given(worlds(), st.booleans())
+def test_a_place_by_content_skips_nothing_that_the_map_does_not(world: World, is_closed: bool) -> None:
+    """Whatever was compacted, deleted, cut, copied again or identical."""
+    for wanted, by_map, place in _places(world, is_closed=is_closed):
+        assert place.offset is not None
+        assert not _skipped(world, wanted.position, place.offset), (wanted, by_map, place)
+
+
+@_MANY
+@given(worlds(), st.booleans())
+def test_exact_is_exact(world: World, is_closed: bool) -> None:
+    """What is found, and not only confirmed: nothing below the position is read again.
+
+    That the map's own exact answers are, and what is taken for granted of a log that was cut:
+    `test_offset_map_properties.py`, `partition_map.py`.
+    """
+    if world.at < world.passed or world.epoch:
+        return  # what it will still copy again nobody knows
+    for wanted, by_map, place in _places(world, is_closed=is_closed):
+        if place.is_exact and not by_map.is_exact and place.offset is not None:
+            again = {u for u in world.present(place.offset) if u < wanted.position}
+            assert not again, (wanted, by_map, place)
+
+
+def _read(values: list[bytes | None], first: int = 0, epochs: list[int] | None = None) -> ReadStretch:
+    """Records of these values in a row; None for an offset without one."""
+    records = [
+        ReadContent(PARTITION, first + n, epochs[n] if epochs else 0, Content.of(None, value, (), 7))
+        for n, value in enumerate(values)
+        if value is not None
+    ]
+    return ReadStretch(first, first + len(values), records, is_whole=True)
+
+
+def _of(value: bytes, position: int = 53, offset: int = 52) -> Fingerprint:
+    return Fingerprint(position, offset, Content.of(None, value, (), 7))
+
+
+_BETWEEN = Translated(1, False, 9, "between two offset syncs")
+
+
+def test_the_copy_of_the_record_before_the_position_is_behind_which_it_goes_on() -> None:
+    """Found once in all that is open: exact."""
+    assert checked(_BETWEEN, _of(b"c"), _read([b"a", b"b", b"c", b"d"])) == Translated(
+        3, True, 0, "found by content"
+    )
+
+
+def test_the_copy_of_the_first_record_from_the_position_on_is_where_it_goes_on() -> None:
+    """The offsets before the position hold none."""
+    assert checked(_BETWEEN, _of(b"c", 53, 53), _read([b"a", b"b", b"c", b"d"]))[:2] == (2, True)
+
+
+def test_of_records_that_are_alike_the_first_counts_and_the_last_bounds_what_is_read_again() -> None:
+    """Which of them it is nobody can tell."""
+    assert checked(_BETWEEN, _of(b"c"), _read([b"a", b"c", b"d", b"c"]))[:3] == (2, False, 2)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        _read([b"a", None, b"c", b"d"]),
+        _read([b"a", b"b", b"c", b"d"], epochs=[4, 4, 5, 5]),
+        _read([b"a", b"b", b"x", b"d"]),
+    ],
+    ids=["compacted", "another leader since", "not there"],
+)
+def test_what_cannot_be_believed_leaves_the_bound_of_the_map(read: ReadStretch) -> None:
+    """A later identical record may stand in for a copy that is gone, or the record was never copied."""
+    found = checked(_BETWEEN, _of(b"c"), read)
+    assert found[:3] == _BETWEEN[:3]
+    assert "not found among the copies" in found.reason
+
+
+def test_what_lies_behind_the_part_that_was_read_keeps_its_cost() -> None:
+    """The place is safe, and what stands behind it is not known."""
+    part = _read([b"a", b"b", b"c"])._replace(is_whole=False)
+    assert checked(_BETWEEN, _of(b"c"), part)[:3] == (3, False, 7)
+
+
+def test_a_place_that_the_map_calls_exact_is_confirmed_or_not_called_so() -> None:
+    """With two words on one place the lower counts."""
+    exact = Translated(3, True, 0, "at an offset sync")
+    assert checked(exact, _of(b"c"), _read([b"a", b"b", b"c"]))[:3] == (3, True, 0)
+    assert checked(exact, _of(b"b"), _read([b"a", b"b", b"c"]))[:3] == (2, False, 1)
+    assert unchecked(exact)[:3] == (3, False, 0)
+    assert unchecked(_BETWEEN) is _BETWEEN
+
+
+def test_a_position_that_moved_on_takes_the_place_of_the_one_before() -> None:
+    """Where that is better than the map's, and only then."""
+    place = Translated(6, True, 0, "found by content")
+    assert no_earlier_than(_BETWEEN, _of(b"c"), 55, place)[:3] == (6, False, 2)
+    assert no_earlier_than(_BETWEEN._replace(offset=6), _of(b"c"), 55, place).offset == 6
+
+
+def test_a_marker_and_a_record_copied_again_may_cancel_out_and_the_record_is_found() -> None:
+    """A marker at 51, record 54 copied again after a restart whose first sync is lost: offsets alone skip 53."""
+    log = [*range(51), 52, 53, 54, 54, *range(55, 120)]
+    offset_map = build([(0, 0), (119, log.index(119))], gaps="may")
+    by_map = offset_map.translate(PARTITION, 53)
+    stretch = offset_map.open_stretch(PARTITION, 53)
+    assert stretch is not None
+    read = _read([b"%d" % u for u in log])
+    assert checked(by_map, _of(b"52"), read).offset == log.index(53)
+
+
+def test_where_the_source_is_compacted_only_the_record_right_before_stands_for_a_position() -> None:
+    """Another one may have been nearer when the mirror was there."""
+    records = [ReadContent(PARTITION, u, 0, Content.of(None, b"x", (), 7)) for u in (3, 7)]
+    assert fingerprint_of(5, records, is_compacted=True) is None
+    assert fingerprint_of(8, records, is_compacted=True) == Fingerprint(8, 7, records[1].content)
+    assert fingerprint_of(5, records, is_compacted=False) == Fingerprint(5, 3, records[0].content)
+    assert fingerprint_of(2, records, is_compacted=False) == Fingerprint(2, 3, records[0].content)
+    assert fingerprint_of(9, [], is_compacted=False) is None
+
+
+@given(st.lists(st.none() | st.binary(max_size=3), min_size=2, max_size=4), st.data())
+def test_records_that_differ_in_a_part_have_different_digests(
+    parts: list[bytes | None], data: st.DataObject
+) -> None:
+    """Also where the same bytes are cut elsewhere, and where nothing is there instead of no bytes."""
+
+    def digest(these: list[bytes | None]) -> bytes:
+        return Content.of(these[0], these[1], [("h", part) for part in these[2:]]).digest
+
+    other = data.draw(st.lists(st.none() | st.binary(max_size=3), min_size=2, max_size=4))
+    assert (digest(parts) == digest(other)) == (parts == other)
+
+
+def test_times_are_compared_where_both_logs_keep_the_producers() -> None:
+    """A log with LogAppendTime gives its records its own."""
+    one = Content(b"d", 1)
+    assert not one.is_same(Content(b"d", 2))
+    assert one.is_same(Content(b"d", None))
