@@ -14,6 +14,7 @@ from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.compare_access import compare_access
 from orchestrator.reconcile.compare_connectors import compare_connectors
+from orchestrator.reconcile.compare_sides import compare_sending
 from orchestrator.reconcile.compare_topics import compare_topics
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.difference import Difference, Finding
@@ -246,6 +247,7 @@ def _compare(side: Comparison | None, held: Mapping[str, str]) -> Iterator[Findi
         yield from compare_topics(side)
         yield from compare_access(side)
         yield from compare_connectors(side, held)
+        yield from compare_sending(side)
 
 
 def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, str | None]:

@@ -7,11 +7,12 @@ Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `Mi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.topology.agreement import largest_record, sending
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
 from orchestrator.topology.model import Cluster, Replication, Topology
 
@@ -121,6 +122,8 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
             "name": names.source,
             **forward,
             **_source_connector(replication, replicas_at_target),
+            # A record that a topic takes, and the producer does not send, would stop the task for good.
+            **sending(_largest_records(topology, replication)),
             **overrides,
         },
         names.checkpoint: {
@@ -269,6 +272,13 @@ def _heartbeat_connector(written_to: Mapping[str, str], replicas: int) -> dict[s
 def _topic_patterns(replication: Replication) -> str:
     """Topic names as MirrorMaker takes them: regular expressions, separated by commas."""
     return ",".join(topic.replace(".", r"\.") for topic in replication.topics)
+
+
+def _largest_records(topology: Topology, replication: Replication) -> Iterator[int]:
+    """Bytes of the largest record of each mirrored topic, where the file says nothing by Kafka's default."""
+    for name in replication.topics:
+        topic = topology.topic(name, replication.source)
+        yield largest_record({} if topic is None else topic.config)
 
 
 def _internal_replicas(cluster: Cluster) -> int:
