@@ -205,7 +205,7 @@ def takes_smaller_records(cluster: str, topic: str) -> Breaking:
         try:
             yield Asked()
         finally:
-            set_topic_config(kafka, topic, {"max.message.bytes": "1048588"})
+            set_topic_config(kafka, topic, {"max.message.bytes": "3000000"})
 
     return broken
 

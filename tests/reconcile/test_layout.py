@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from orchestrator.cli.reconcile_view import render_reconcile_plan
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.observed import ObservedConnector, ObservedTopic
 from orchestrator.ports.part import Part
@@ -977,3 +980,36 @@ def test_a_connector_of_nobody_is_only_counted() -> None:
     plan = planned(PAYMENTS, with_cluster(estate, "east", connectors=connectors))
     assert plan.facts["differences"] == []
     assert plan.facts["ignored"]["east"]["connectors"] == 1
+
+
+def _by_pattern() -> Topology:
+    (mirror,) = PAYMENTS.replication
+    return replace(PAYMENTS, replication=(replace(mirror, topics=("orders", "pay.*")),))
+
+
+def test_a_topic_that_a_pattern_matches_and_the_file_has_not_is_drift() -> None:
+    """The mirror copies it, and no move takes it along; internal ones are left out and named."""
+    file = _by_pattern()
+    estate = as_described(file)
+    assert planned(file, estate, file).facts["differences"] == []
+    west = dict(estate.clusters["west"].topics)
+    for name in ("payroll", "pay-store-changelog", "refunds"):
+        west[name] = replace(west["payments"], name=name)
+    plan = planned(file, with_cluster(estate, "west", topics=west), file)
+    (found,) = plan.facts["differences"]
+    assert (found["cluster"], found["subject"], found["aspect"]) == (
+        "east",
+        "mirror west → east",
+        "topic payroll",
+    )
+    assert (found["cause"], found["mend"]) == ("drift", "kept")
+    assert "payroll at west is not in the file" in found["reason"]
+    (told,) = plan.facts["patterns"]
+    assert told["patterns"] == {"pay.*": ["payments"]}
+    assert told["left_out"] == ["pay-store-changelog"]
+    console = Console(file=StringIO(), width=200)
+    render_reconcile_plan(plan, console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "copies by the pattern pay.*: payments" in said
+    assert "leaves out internal topics that its patterns match: pay-store-changelog" in said
+    assert "mirror west → east topic payroll: matched by pay.*" in said

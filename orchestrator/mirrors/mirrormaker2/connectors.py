@@ -14,6 +14,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.topology.agreement import largest_record, sending
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
+from orchestrator.topology.mirrored_topics import LEFT_OUT, given_names
 from orchestrator.topology.model import Cluster, Replication, Topology
 
 PLAIN_TOPIC = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
@@ -216,9 +217,7 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
     return {
         "connector.class": f"{_PACKAGE}.MirrorSourceConnector",
         "tasks.max": str(replication.tasks_max),
-        "topics": _topic_patterns(replication),
-        # The topics are named one by one. MirrorMaker's default would drop names such as `x.replica`.
-        "topics.exclude": "__.*",
+        **which_topics(replication),
         "replication.factor": str(replicas),
         "offset-syncs.topic.location": "target",
         "offset-syncs.topic.replication.factor": str(replicas),
@@ -243,8 +242,7 @@ def _checkpoint_connector(replication: Replication, replicas: int) -> dict[str, 
     return {
         "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
         "tasks.max": "1",
-        "topics": _topic_patterns(replication),
-        "topics.exclude": "__.*",
+        **which_topics(replication),
         "groups": ".*",
         "groups.exclude": "console-consumer-.*,connect-.*,__.*,spark-kafka-source-.*",
         "offset-syncs.topic.location": "target",
@@ -269,9 +267,17 @@ def _heartbeat_connector(written_to: Mapping[str, str], replicas: int) -> dict[s
     }
 
 
-def _topic_patterns(replication: Replication) -> str:
-    """Topic names as MirrorMaker takes them: regular expressions, separated by commas."""
-    return ",".join(topic.replace(".", r"\.") for topic in replication.topics)
+def which_topics(replication: Replication) -> dict[str, str]:
+    """Topics as MirrorMaker takes them: regular expressions, separated by commas; and what is left out.
+
+    Topics that are named one by one are internal to nobody: rules see to that. MirrorMaker's own
+    exclusions would drop names such as `x.replica`.
+    """
+    names = (topic.replace(".", r"\.") for topic in given_names(replication.topics))
+    return {
+        "topics": ",".join((*names, *replication.patterns)),
+        "topics.exclude": ",".join(LEFT_OUT) if replication.patterns else "__.*",
+    }
 
 
 def _largest_records(topology: Topology, replication: Replication) -> Iterator[int]:
