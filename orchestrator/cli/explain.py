@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from orchestrator.cli.options import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +40,11 @@ def explain(
     from orchestrator.cli.explain_view import render_markdown, render_text
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
+    from orchestrator.cli.patterns_view import pattern_lines
     from orchestrator.errors import UsageError
     from orchestrator.topology.durability.analysis import explain_topology
     from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
+    from orchestrator.topology.pattern_matching import patterns_as_json
 
     renderers = {"text": render_text, "markdown": render_markdown}
     if style not in renderers:
@@ -47,9 +53,20 @@ def explain(
     asked = [loss_of(topology, [name.strip() for name in names.split(",")]) for names in lose]
     losses = [*asked, *single_losses(topology), *(broker_losses(topology) if nodes else ())]
     found = explain_topology(topology, distinct(losses))
+    patterns = patterns_as_json(
+        topology.replication, {name: topology.names_at(name) for name in topology.clusters}
+    )
+
+    def render(console: Console) -> None:
+        renderers[style](topology, answers_of(found), console)
+        if patterns:
+            console.print()
+        for line in pattern_lines(patterns):
+            console.print(f"- {line}" if style == "markdown" else line, markup=False)
+
     emit(
-        found.as_json() if as_json else {},
+        {**found.as_json(), **({"patterns": patterns} if patterns else {})} if as_json else {},
         as_json=as_json,
         summary=summary(found) if as_json else "",
-        render=lambda console: renderers[style](topology, answers_of(found), console),
+        render=render,
     )

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.gates_view import render_closed, render_gates
+from orchestrator.cli.patterns_view import pattern_lines
 from orchestrator.cli.run_progress import parts_in_words
 from orchestrator.cli.tables import WORST, pick_worst
 from orchestrator.ports.clock import utc_text
@@ -39,6 +40,8 @@ def render_differences(plan: Plan, console: Console, *, full: bool = False) -> N
     if change:
         console.print(f"[bold]Change[/]: {_why_change(plan)}")
         _print_rows(change, console, full=full)
+    for line in pattern_lines(plan.facts.get("patterns", ())):
+        console.print(f"[dim]{escape(line)}[/]")
     for target, sources in plan.facts["held"].items():
         for source, reason in sources.items():
             console.print(

@@ -11,6 +11,7 @@ from orchestrator.estate.placement import Replicas
 from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.reconcile.applied import AppliedTopic, applied_topic, cause_of
 from orchestrator.reconcile.compare_config import compare_config
+from orchestrator.reconcile.compare_sides import with_effects
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.difference import IDENTITY, PARTITIONS, Cause, Difference, Finding, Mend
 from orchestrator.reconcile.replicas import MoveReplicas, Placed, bytes_to_copy
@@ -82,7 +83,7 @@ def _compare(side: Comparison, topic: DesiredTopic, found: ObservedTopic) -> Ite
         yield _replicas(side, topic, found, last, moved)
     if topic.partitions is not None and topic.partitions != found.partitions:
         yield _partitions(side, topic, found, last)
-    yield from compare_config(side, topic, found)
+    yield from with_effects(side, topic, found, compare_config(side, topic, found))
 
 
 def recreated(side: Comparison, topic: DesiredTopic, found: ObservedTopic, known_id: str) -> Finding:

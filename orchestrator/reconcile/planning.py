@@ -14,6 +14,8 @@ from orchestrator.ports.part import Part
 from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.compare_access import compare_access
 from orchestrator.reconcile.compare_connectors import compare_connectors
+from orchestrator.reconcile.compare_patterns import compare_patterns, patterns_seen
+from orchestrator.reconcile.compare_sides import compare_sending
 from orchestrator.reconcile.compare_topics import compare_topics
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.difference import Difference, Finding
@@ -29,7 +31,7 @@ from orchestrator.runs.runbook import Runbook, behind
 from orchestrator.runs.same_clusters import GATE as SAME_CLUSTERS
 from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.topology.loading import dump_topology
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import Acl, TopicPartition
 
 VERB = "apply"
@@ -99,6 +101,7 @@ def plan_reconcile(
                 sizes=(sizes or {}).get(name, {}),
             ),
             held.get(name, {}),
+            topology.replication,
         )
     )
     works = tuple(finding.work for finding in findings if finding.work is not None)
@@ -159,6 +162,7 @@ def plan_reconcile(
                 "denied": _denied(observed, denied),
                 "applied": {"run_id": applied.run_id, "at_s": applied.at_s} if applied else None,
                 "applied_known": coordination.value is not None,
+                **({"patterns": patterns} if (patterns := patterns_seen(topology, observed)) else {}),
                 "topology": described,
             },
         )
@@ -240,12 +244,16 @@ def _side(
     )
 
 
-def _compare(side: Comparison | None, held: Mapping[str, str]) -> Iterator[Finding]:
+def _compare(
+    side: Comparison | None, held: Mapping[str, str], mirrors: Iterable[Replication]
+) -> Iterator[Finding]:
     """Nothing is concluded from a cluster that could not be seen."""
     if side is not None:
         yield from compare_topics(side)
         yield from compare_access(side)
         yield from compare_connectors(side, held)
+        yield from compare_sending(side)
+        yield from compare_patterns(side, mirrors)
 
 
 def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, str | None]:

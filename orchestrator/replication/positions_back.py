@@ -34,6 +34,8 @@ def reverse_mirror(mirror: Replication) -> Replication:
         mirror,
         source=mirror.target,
         target=mirror.source,
+        # By name: what a pattern would match at the standby beside them has its home there.
+        topics=tuple(mirror.topics),
         offset_syncs="source",
         managed=True,
         replicas=None,

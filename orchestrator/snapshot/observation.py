@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.ports.servers import Kafka
+from orchestrator.topology.agreement import DEFAULTS as COMPARED
 from orchestrator.values import TopicPartition
 
 Listening = Literal["yes", "refused", "silent"]
@@ -39,12 +40,16 @@ class SourceProbe:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """One topic at the target. `leaders` holds -1 for none; `isr` is the size of each partition's ISR."""
+    """One topic at the target. `leaders` holds -1 for none; `isr` is the size of each partition's ISR.
+
+    `config`: the settings in force on which a topic and its copy have to agree (`topology.agreement`).
+    """
 
     topic_id: str
     leaders: tuple[int, ...]
     isr: tuple[int, ...]
     min_insync_replicas: int
+    config: Mapping[str, str] = field(default_factory=dict)
 
 
 def degraded_partitions(topics: Mapping[str, TopicState]) -> list[str]:
@@ -83,6 +88,7 @@ def topic_states(cluster: Kafka, names: Iterable[str]) -> dict[str, TopicState]:
             topic.leaders,
             tuple(len(replicas) for replicas in topic.isr),
             int(configs[name].get("min.insync.replicas", "1")),
+            {key: value for key, value in configs[name].items() if key in COMPARED},
         )
         for name, topic in described.items()
         if name in configs

@@ -23,6 +23,7 @@ from orchestrator.topology.kinds import (
     TopicName,
     TransactionalId,
 )
+from orchestrator.topology.mirrored_topics import NamesAndPatterns, patterns_of
 from orchestrator.values import Acl, Pattern, TopicPartition
 
 FIXED_CONNECTOR_PROPERTIES = frozenset(
@@ -78,6 +79,7 @@ DEFAULT_ENGINE = "mirrormaker2"
 class Replication:
     """One mirror, and the `engine` that runs it: MirrorMaker 2 on Connect workers at the target, or another.
 
+    `topics`: names, and patterns as MirrorMaker understands them: see `mirrored_topics`.
     The mirrored topics are as the topics at the source; `replicas`, `min_insync_replicas` and
     `topic_config` say where they differ. `offset_flush_interval_s` is the worker's
     `offset.flush.interval.ms`: it bounds how old the mirror's stored position is, and with it the
@@ -93,7 +95,7 @@ class Replication:
 
     source: Name
     target: Name
-    topics: tuple[TopicName, ...]
+    topics: NamesAndPatterns
     policy: Policy = "default"
     separator: str = "."
     tasks_max: Positive = 2
@@ -105,6 +107,11 @@ class Replication:
     connectors: Mapping[str, str] = field(default_factory=dict)
     managed: bool = True
     engine: Name = DEFAULT_ENGINE
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Those that the file has among `topics`; the topics of the file that they match are in `topics`."""
+        return patterns_of(self.topics)
 
     @property
     def keeps_names(self) -> bool:

@@ -17,11 +17,12 @@ from orchestrator.errors import TopologyError
 from orchestrator.topology.consumer_kinds import KINDS, Entries
 from orchestrator.topology.flows import DEFAULT_ENGINE
 from orchestrator.topology.mirror_engines import ENGINES
+from orchestrator.topology.mirrored_topics import matching
 from orchestrator.topology.model import Topology
 from orchestrator.topology.problems import Problem, in_file_order
 from orchestrator.topology.recovery import read_on
 from orchestrator.topology.rules import findings
-from orchestrator.topology.source import parse_yaml
+from orchestrator.topology.source import Path, parse_yaml
 from orchestrator.topology.structure import Shape, structural_problem
 
 _ADAPTER: TypeAdapter[Topology] = TypeAdapter(Topology)
@@ -114,10 +115,30 @@ def _checked(text: str, file: str) -> Checked:
         topology = reading.topology if reading else None
     for rule, finding in findings(topology, entries.rules) if topology else ():
         if reading is None or reading.is_sure(rule, finding):
-            place = source.value_place(finding.path)
+            place = source.value_place(_in_file(finding.path, topology, source.data))
             problems.append(Problem(place, finding.message, finding.hint, rule.id, rule.severity))
     is_valid = all(problem.severity != "error" for problem in problems)
     return Checked(file, topology if is_valid else None, in_file_order(problems))
+
+
+def _in_file(path: Path, topology: Topology | None, data: Any) -> Path:
+    """Where a mirrored topic stands in the file: there patterns stand among the names, and match others.
+
+    Rules count names, matched ones too, and patterns behind them (`MirroredTopics.entries`).
+    """
+    match path:
+        case ("replication", int() as index, "topics", int() as number) if topology is not None:
+            mirror = topology.replication[index]
+            if not mirror.patterns:
+                return path
+            entry = (*mirror.topics, *mirror.patterns)[number]
+            # Where the file was read on behind an error, it may have the key under another name.
+            row = data["replication"][index]
+            given = row.get("topics") if isinstance(row, dict) else None
+            for shown in (entry, matching(mirror.patterns, entry)):
+                if isinstance(given, list) and shown in given:
+                    return ("replication", index, "topics", given.index(shown))
+    return path
 
 
 def dump_topology(topology: Topology) -> dict[str, Any]:

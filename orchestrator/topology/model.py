@@ -43,6 +43,7 @@ from orchestrator.topology.kinds import (
     TopicName,
     Unknown,
 )
+from orchestrator.topology.pattern_matching import resolved
 from orchestrator.topology.servers import (
     KAFKA_INTERNAL_TOPICS,
     Cluster,
@@ -229,6 +230,10 @@ class Topology(_Lookups):
     inventory: str | None = None
     hooks: Hooks = field(default_factory=Hooks)
     allow: tuple[DestructiveChange, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(mirror.patterns for mirror in self.replication):
+            object.__setattr__(self, "replication", resolved(self.replication, self.topics))
 
     @property
     def is_encrypted(self) -> bool:

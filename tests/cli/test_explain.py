@@ -90,3 +90,31 @@ def test_a_wrong_question_is_status_2_with_a_hint(
     """Names that the file does not have are usage errors."""
     assert run(["explain", EXAMPLE, *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_what_patterns_of_a_mirror_match_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In words, for documentation and for machines; and what is left out of them."""
+    text = Path(EXAMPLE).read_text(encoding="utf-8")
+    text = text.replace("topics: [orders, payments], policy", 'topics: [orders, "pay.*"], policy', 1)
+    row = next(line for line in text.splitlines() if "{name: payments," in line)
+    text = text.replace(row, f"{row}\n{row.replace('name: payments', 'name: pay-store-changelog')}", 1)
+    file = tmp_path / "patterns.yaml"
+    file.write_text(text, encoding="utf-8")
+    for options in ([], ["--format", "markdown"]):
+        assert run(["explain", str(file), *options]) == 0
+        said = capsys.readouterr().out
+        assert "The mirror west → east copies by the pattern pay.*: payments" in said
+        assert "leaves out internal topics that its patterns match: pay-store-changelog" in " ".join(
+            said.split()
+        )
+    assert run(["explain", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["patterns"] == [
+        {
+            "source": "west",
+            "target": "east",
+            "patterns": {"pay.*": ["payments"]},
+            "left_out": ["pay-store-changelog"],
+        }
+    ]

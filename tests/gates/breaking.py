@@ -195,6 +195,21 @@ def not_in_sync(cluster: str, topic: str) -> Breaking:
     return broken
 
 
+def takes_smaller_records(cluster: str, topic: str) -> Breaking:
+    """Somebody has bounded the records of one side's topic alone."""
+
+    @contextmanager
+    def broken(world: World) -> Iterator[Asked]:
+        kafka = world.simulation.cluster(cluster)
+        set_topic_config(kafka, topic, {"max.message.bytes": "500000"})
+        try:
+            yield Asked()
+        finally:
+            set_topic_config(kafka, topic, {"max.message.bytes": "3000000"})
+
+    return broken
+
+
 def landing_topic_deleted(topic: str) -> Breaking:
     """A topic in which producers would land is not at the target."""
 

@@ -50,6 +50,7 @@ NO_WORKER = ("no worker answers", "is the worker up")
 NO_INVENTORY = ("no such file", "correct `inventory`")
 NO_HOST = ("no host is in", "give each host its `dc`")
 NOT_READ = ("", "the principal lacks an ACL")
+SMALLER = ("west.payments at east has max.message.bytes 500000", "dcctl drift")
 IN_SYNC = "payments-0: 1 of 2 replicas in sync"
 OWN = ("User:operator is dcctl's own", "principals of their own")
 ANOTHER_CLUSTER = (

@@ -16,6 +16,7 @@ from tests.gates.case import (
     NOT_READ,
     OF_A_MOVE,
     OWN,
+    SMALLER,
     STOPPED,
     WATCHER_SILENT,
     Case,
@@ -85,6 +86,12 @@ BOTH_UP = (
         refused={"switchover": {"target-topics": ("orders does not exist", "create these topics at east")}},
     ),
     Case(
+        name="a copy takes smaller records than its source",
+        state="both up",
+        breaks=b.takes_smaller_records("east", "west.payments"),
+        refused={"switchover": {"sides-agree": SMALLER}},
+    ),
+    Case(
         name="a connector is deleted",
         state="both up",
         breaks=b.connector_deleted("checkpoint"),
@@ -118,7 +125,8 @@ BOTH_UP = (
         breaks=b.worker_stopped(),
         unknown={
             "switchover": dict.fromkeys(
-                ("mirror-controlled", "mirror-trusted", "mirror-running", "mirror-lag"), NO_WORKER
+                ("mirror-controlled", "mirror-trusted", "mirror-running", "mirror-lag", "sides-agree"),
+                NO_WORKER,
             ),
             "apply": {"clusters-known": ("east: connectors: Connect at east", "make it readable first")},
         },
@@ -162,7 +170,7 @@ BOTH_UP = (
             "west", ("DESCRIBE_CONFIGS", "TOPIC", "*"), ("DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster")
         ),
         unknown={
-            "switchover": dict.fromkeys(("source-healthy", "fenceable"), NOT_READ),
+            "switchover": dict.fromkeys(("source-healthy", "fenceable", "sides-agree"), NOT_READ),
             "fence": {"fenceable": NOT_READ},
         },
     ),
@@ -170,7 +178,11 @@ BOTH_UP = (
         name="dcctl may not read what stands by",
         state="both up",
         breaks=b.not_allowed("east", ("DESCRIBE_CONFIGS", "TOPIC", "*"), ("DESCRIBE", "GROUP", "*")),
-        unknown={"switchover": dict.fromkeys(("target-healthy", "target-topics", "groups-idle"), NOT_READ)},
+        unknown={
+            "switchover": dict.fromkeys(
+                ("target-healthy", "target-topics", "groups-idle", "sides-agree"), NOT_READ
+            )
+        },
     ),
     Case(
         name="dcctl may not read the samples",
@@ -190,7 +202,8 @@ BOTH_UP = (
         unknown={
             "failover": {"source-unreachable": ("does not answer as Kafka", "stop the brokers of west")},
             "switchover": dict.fromkeys(
-                ("source-healthy", "mirror-lag", "positions-known", "fenceable"), silent("west")
+                ("source-healthy", "mirror-lag", "positions-known", "fenceable", "sides-agree"),
+                silent("west"),
             ),
             "fence": dict.fromkeys(("reachable", "fenceable"), ("cluster west: ", "")),
             "unfence": {"reachable": silent("west")},

@@ -14,6 +14,7 @@ from tests.gates.case import (
     NOT_READ,
     OF_A_MOVE,
     OWN,
+    SMALLER,
     STOPPED,
     Case,
     no_ensemble,
@@ -57,6 +58,12 @@ RETURNED = (
         refused={"failback": {"not-flapping": _NOT_AGAIN_YET}},
     ),
     Case(
+        name="a copy takes smaller records than its source",
+        state="returned",
+        breaks=b.takes_smaller_records("east", "west.payments"),
+        refused={"failback": {"sides-agree": SMALLER}},
+    ),
+    Case(
         name="a connector is deleted",
         state="returned",
         breaks=b.connector_deleted("heartbeat"),
@@ -72,7 +79,7 @@ RETURNED = (
         breaks=b.worker_stopped(),
         unknown={
             "failback": dict.fromkeys(
-                ("returned-log", "mirror-there", "mirror-trusted"),
+                ("returned-log", "mirror-there", "mirror-trusted", "sides-agree"),
                 ("Connect at east: no worker", "is the worker up"),
             )
         },
@@ -129,7 +136,11 @@ RETURNED = (
             ("DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster"),
             ("DESCRIBE", "GROUP", "*"),
         ),
-        unknown={"failback": dict.fromkeys(("standby-healthy", "positions-known", "fenceable"), NOT_READ)},
+        unknown={
+            "failback": dict.fromkeys(
+                ("standby-healthy", "positions-known", "fenceable", "sides-agree"), NOT_READ
+            )
+        },
     ),
     Case(
         name="the returned primary is paused",
@@ -137,7 +148,8 @@ RETURNED = (
         breaks=b.site_paused("west"),
         unknown={
             "failback": dict.fromkeys(
-                ("target-healthy", "same-topics", "returned-log", "fenceable-returned"), silent("west")
+                ("target-healthy", "same-topics", "returned-log", "fenceable-returned", "sides-agree"),
+                silent("west"),
             )
         },
         is_readable=False,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from orchestrator.cli.reconcile_view import render_reconcile_plan
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.observed import ObservedConnector, ObservedTopic
 from orchestrator.ports.part import Part
@@ -146,13 +149,15 @@ def test_a_setting_that_somebody_changed_is_drift() -> None:
 
 
 def test_a_setting_that_the_file_says_anew_is_change() -> None:
-    """The cluster is as it was applied; mirror and landing topic follow."""
+    """The cluster is as it was applied; copy, landing topic and mirror follow."""
     file = changed(PAYMENTS, "orders", config={"max.message.bytes": "2000000"})
     plan = planned(file, as_described(PAYMENTS), PAYMENTS)
     assert {(d["cluster"], d["subject"], d["cause"]) for d in plan.facts["differences"]} == {
         ("west", "topic orders", "change"),
         ("east", "topic orders", "change"),
         ("east", "topic west.orders", "change"),
+        # The mirror sends on what the topics take now.
+        ("east", "connector west-to-east-source", "change"),
     }
 
 
@@ -195,11 +200,59 @@ def test_whoever_makes_a_topic_may_give_it_settings_of_its_own() -> None:
 
 
 def test_a_setting_given_to_the_source_is_missed_at_the_mirror() -> None:
-    """Source and mirror are compared as a pair."""
+    """Source and mirror are compared as a pair, and so is what the mirror sends on."""
     estate = with_config(as_described(PAYMENTS), "west", "orders", {"max.message.bytes": "9000000"})
-    (pair,) = told(planned(PAYMENTS, estate, PAYMENTS), cluster="east")
+    pair, sends = told(planned(PAYMENTS, estate, PAYMENTS), cluster="east")
     assert pair["subject"] == "topic west.orders"
     assert "orders at west has 9000000, its mirror has not" in pair["reason"]
+    assert "a larger record stops the mirror" in pair["reason"]
+    assert (sends["subject"], sends["aspect"]) == (
+        "connector west-to-east-source",
+        "config producer.override.max.request.size",
+    )
+    assert (sends["wanted"], sends["found"], sends["mend"]) == ("9001024", "1049612", "kept")
+
+
+def with_defaults(estate: Any, cluster: str, **settings: str) -> Any:
+    """The brokers of a cluster have settings of their own for topics that have none."""
+    return with_cluster(estate, cluster, topic_defaults={k.replace("_", "."): v for k, v in settings.items()})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"retention_ms": "1000"}, "the copy deletes records sooner"),
+        ({"cleanup_policy": "compact"}, "the copy is compacted"),
+        ({"message_timestamp_type": "LogAppendTime"}, "replaces the time of each record"),
+        (
+            {"message_timestamp_after_max_ms": "3600000"},
+            "a record with a time further ahead stops the mirror",
+        ),
+        ({"message_timestamp_before_max_ms": "1000"}, "a record with a time further back stops the mirror"),
+        ({"max_message_bytes": "1000"}, "a larger record stops the mirror"),
+    ],
+)
+def test_what_only_the_brokers_have_otherwise_is_told_at_the_copy(settings: Any, words: str) -> None:
+    """A setting that no topic has of its own is in force all the same."""
+    estate = with_defaults(as_described(PAYMENTS), "east", **settings)
+    found = told(planned(PAYMENTS, estate, PAYMENTS), subject="topic west.orders")
+    assert [(row["mend"], words in row["reason"]) for row in found] == [("kept", True)]
+
+
+def test_a_copy_that_does_more_than_its_source_is_no_difference() -> None:
+    """Larger records, a longer retention, any time: nothing is lost."""
+    more = {"retention_ms": "-1", "max_message_bytes": "9000000"}
+    estate = with_defaults(as_described(PAYMENTS), "east", **more)
+    assert planned(PAYMENTS, estate, PAYMENTS).facts["differences"] == []
+
+
+def test_larger_records_that_only_the_brokers_of_the_source_allow_are_told_of_the_mirror() -> None:
+    """Its producer refuses them, though both topics take them."""
+    estate = with_defaults(as_described(PAYMENTS), "east", max_message_bytes="9000000")
+    estate = with_defaults(estate, "west", max_message_bytes="9000000")
+    (sends,) = told(planned(PAYMENTS, estate, PAYMENTS))
+    assert sends["subject"] == "connector west-to-east-source"
+    assert "add max.message.bytes" in sends["reason"]
 
 
 @pytest.mark.parametrize(
@@ -927,3 +980,36 @@ def test_a_connector_of_nobody_is_only_counted() -> None:
     plan = planned(PAYMENTS, with_cluster(estate, "east", connectors=connectors))
     assert plan.facts["differences"] == []
     assert plan.facts["ignored"]["east"]["connectors"] == 1
+
+
+def _by_pattern() -> Topology:
+    (mirror,) = PAYMENTS.replication
+    return replace(PAYMENTS, replication=(replace(mirror, topics=("orders", "pay.*")),))
+
+
+def test_a_topic_that_a_pattern_matches_and_the_file_has_not_is_drift() -> None:
+    """The mirror copies it, and no move takes it along; internal ones are left out and named."""
+    file = _by_pattern()
+    estate = as_described(file)
+    assert planned(file, estate, file).facts["differences"] == []
+    west = dict(estate.clusters["west"].topics)
+    for name in ("payroll", "pay-store-changelog", "refunds"):
+        west[name] = replace(west["payments"], name=name)
+    plan = planned(file, with_cluster(estate, "west", topics=west), file)
+    (found,) = plan.facts["differences"]
+    assert (found["cluster"], found["subject"], found["aspect"]) == (
+        "east",
+        "mirror west → east",
+        "topic payroll",
+    )
+    assert (found["cause"], found["mend"]) == ("drift", "kept")
+    assert "payroll at west is not in the file" in found["reason"]
+    (told,) = plan.facts["patterns"]
+    assert told["patterns"] == {"pay.*": ["payments"]}
+    assert told["left_out"] == ["pay-store-changelog"]
+    console = Console(file=StringIO(), width=200)
+    render_reconcile_plan(plan, console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "copies by the pattern pay.*: payments" in said
+    assert "leaves out internal topics that its patterns match: pay-store-changelog" in said
+    assert "mirror west → east topic payroll: matched by pay.*" in said

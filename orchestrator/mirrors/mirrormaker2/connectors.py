@@ -7,12 +7,14 @@ Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `Mi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.topology.agreement import largest_record, sending
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
+from orchestrator.topology.mirrored_topics import LEFT_OUT, given_names
 from orchestrator.topology.model import Cluster, Replication, Topology
 
 PLAIN_TOPIC = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
@@ -121,6 +123,8 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
             "name": names.source,
             **forward,
             **_source_connector(replication, replicas_at_target),
+            # A record that a topic takes, and the producer does not send, would stop the task for good.
+            **sending(_largest_records(topology, replication)),
             **overrides,
         },
         names.checkpoint: {
@@ -213,9 +217,7 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
     return {
         "connector.class": f"{_PACKAGE}.MirrorSourceConnector",
         "tasks.max": str(replication.tasks_max),
-        "topics": _topic_patterns(replication),
-        # The topics are named one by one. MirrorMaker's default would drop names such as `x.replica`.
-        "topics.exclude": "__.*",
+        **which_topics(replication),
         "replication.factor": str(replicas),
         "offset-syncs.topic.location": "target",
         "offset-syncs.topic.replication.factor": str(replicas),
@@ -240,8 +242,7 @@ def _checkpoint_connector(replication: Replication, replicas: int) -> dict[str, 
     return {
         "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
         "tasks.max": "1",
-        "topics": _topic_patterns(replication),
-        "topics.exclude": "__.*",
+        **which_topics(replication),
         "groups": ".*",
         "groups.exclude": "console-consumer-.*,connect-.*,__.*,spark-kafka-source-.*",
         "offset-syncs.topic.location": "target",
@@ -266,9 +267,24 @@ def _heartbeat_connector(written_to: Mapping[str, str], replicas: int) -> dict[s
     }
 
 
-def _topic_patterns(replication: Replication) -> str:
-    """Topic names as MirrorMaker takes them: regular expressions, separated by commas."""
-    return ",".join(topic.replace(".", r"\.") for topic in replication.topics)
+def which_topics(replication: Replication) -> dict[str, str]:
+    """Topics as MirrorMaker takes them: regular expressions, separated by commas; and what is left out.
+
+    Topics that are named one by one are internal to nobody: rules see to that. MirrorMaker's own
+    exclusions would drop names such as `x.replica`.
+    """
+    names = (topic.replace(".", r"\.") for topic in given_names(replication.topics))
+    return {
+        "topics": ",".join((*names, *replication.patterns)),
+        "topics.exclude": ",".join(LEFT_OUT) if replication.patterns else "__.*",
+    }
+
+
+def _largest_records(topology: Topology, replication: Replication) -> Iterator[int]:
+    """Bytes of the largest record of each mirrored topic, where the file says nothing by Kafka's default."""
+    for name in replication.topics:
+        topic = topology.topic(name, replication.source)
+        yield largest_record({} if topic is None else topic.config)
 
 
 def _internal_replicas(cluster: Cluster) -> int:

@@ -31,6 +31,7 @@ from orchestrator.mirrors.mirrormaker2.reverse import (
     PrepareReverse,
     SetReverseStarts,
 )
+from orchestrator.mirrors.mirrormaker2.sides import sides_agree
 from orchestrator.mirrors.mirrormaker2.standing import (
     LetLand,
     RecordMirrorEnd,
@@ -107,10 +108,10 @@ class MirrorMaker2(Copying, MirrorEngine):
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
         if s.case == "back":
-            return rejoining_log(s), mirror_there(s), mirror_trusted(s)
+            return rejoining_log(s), mirror_there(s), mirror_trusted(s), sides_agree(s)
         usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
         if s.case == "planned":
-            return *usable, mirror_running(s), mirror_lag(s)
+            return *usable, mirror_running(s), mirror_lag(s), sides_agree(s)
         return *usable, loss_within_budget(s)
 
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:

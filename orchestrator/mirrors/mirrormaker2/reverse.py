@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.mirrors.connect import Workers, ask_connect
-from orchestrator.mirrors.mirrormaker2.connectors import names_of
+from orchestrator.mirrors.mirrormaker2.connectors import names_of, which_topics
 from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
 from orchestrator.mirrors.mirrormaker2.objects import SYNCS_CONFIG
@@ -112,6 +112,8 @@ class CreateReverse(
         brokers = len(run.port(Clusters).cluster(self.mirror.target).brokers())
         alias = self.mirror.of(topology).target_alias
         config = reverse_connector(name, forward, min(_REPLICAS, brokers), alias)
+        if self.mirror.other_way.of(topology).patterns:
+            config |= which_topics(self.mirror.of(topology))
 
         def create(asked: str) -> None:
             # Where the answer to the first request was lost, the second would be refused for ever.

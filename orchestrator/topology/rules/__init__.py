@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import (
+    agreement,
     canaries,
     clients,
     hooks,
@@ -35,6 +36,7 @@ _MODULES = (
     layouts,
     replicas,
     topic_config,
+    agreement,
     mirrors,
     loops,
     clients,

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
+from orchestrator.topology.mirrored_topics import matching, pattern_problem
 from orchestrator.topology.model import Topology
+from orchestrator.topology.pattern_matching import by_pattern, matched
 from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
 from orchestrator.wording import plural
@@ -95,6 +97,94 @@ def mirror_internal_topics(topology: Topology) -> Iterator[Finding]:
                     hint = instead.format(target=mirror.target)
                     yield Finding(path, f"`{name}` must not be mirrored: {what}", hint)
                     break
+
+
+@rule(
+    "mirror-left-out",
+    "error",
+    "A mirror names no topic that MirrorMaker leaves out",
+    "It says nothing of it: the topic would be lost with its site.",
+)
+def mirror_left_out(topology: Topology) -> Iterator[Finding]:
+    """By their names; `-internal` in versions before 4.0 (`ReplicationPolicy.isInternalTopic`)."""
+    for index, mirror in enumerate(topology.replication):
+        target = topology.clusters.get(mirror.target)
+        is_older = target is not None and target.kafka.partition(".")[0] in {"2", "3"}
+        for number, name in enumerate(mirror.topics):
+            if any(pattern.fullmatch(name) for pattern, _, _ in _INTERNAL) or matching(mirror.patterns, name):
+                continue
+            if name.startswith(".") or name.endswith((".internal", "-internal") if is_older else ".internal"):
+                path: Path = ("replication", index, "topics", number)
+                message = f"MirrorMaker silently leaves `{name}` out: it takes it for an internal topic"
+                yield Finding(path, message, "rename the topic, or leave it out here")
+
+
+@rule(
+    "mirror-pattern",
+    "error",
+    "A pattern of a mirror is a regular expression that MirrorMaker and dcctl read alike",
+    "MirrorMaker reads it by Java's rules, and copies what they match, whatever dcctl takes it for.",
+)
+def mirror_pattern(topology: Topology) -> Iterator[Finding]:
+    """An entry with a character that no topic's name has."""
+    for index, mirror in enumerate(topology.replication):
+        for number, pattern in enumerate(mirror.patterns, len(mirror.topics)):
+            if problem := pattern_problem(pattern):
+                path: Path = ("replication", index, "topics", number)
+                message = f"the pattern `{pattern}` cannot be used: {problem}"
+                hint = (
+                    "take letters, digits, `.`, `\\.`, `[…]`, `(…)`, `|`, `*`, `+`, `?`, or name the topics"
+                )
+                yield Finding(path, message, hint)
+
+
+@rule(
+    "mirror-pattern-matches",
+    "warning",
+    "Each pattern of a mirror matches a topic of the file, and no internal one",
+    "One that matches nothing is misspelt, or its topics are not in the file; internal ones are left out.",
+)
+def mirror_pattern_matches(topology: Topology) -> Iterator[Finding]:
+    """Patterns without a topic, and what they leave out."""
+    for index, mirror in enumerate(topology.replication):
+        if not mirror.patterns or mirror.source not in topology.clusters:
+            continue
+        names, found = topology.names_at(mirror.source), by_pattern(mirror)
+        left_out = matched(mirror, names).left_out
+        for number, pattern in enumerate(mirror.patterns, len(mirror.topics)):
+            path: Path = ("replication", index, "topics", number)
+            own = [name for name in left_out if matching(mirror.patterns, name) == pattern]
+            if own:
+                message = (
+                    f"the pattern `{pattern}` matches internal topics, which are left out: {quoted(own)}"
+                )
+                yield Finding(path, message, "copies of state do not fit the translated offsets")
+            elif not found[pattern] and not pattern_problem(pattern):
+                message = f"the pattern `{pattern}` matches no topic at `{mirror.source}`"
+                hint = f"it must match the whole name; there are {quoted(names)}" if names else ""
+                yield Finding(path, message, hint)
+
+
+@rule(
+    "separator-in-cluster-name",
+    "error",
+    "No cluster of a mirror has the mirror's separator in its name",
+    "MirrorMaker takes what stands before the first separator of a topic's name for the source, and its "
+    "cycle check fails.",
+)
+def separator_in_cluster_name(topology: Topology) -> Iterator[Finding]:
+    """Both ends, where copies carry the source's name (`DefaultReplicationPolicy.topicSource`, `isCycle`)."""
+    for index, mirror in enumerate(topology.replication):
+        if mirror.policy != "default" or not mirror.separator:
+            continue
+        for key, name in (("source", mirror.source), ("target", mirror.target)):
+            if mirror.separator in name:
+                message = (
+                    f"the cluster's name `{name}` contains the separator `{mirror.separator}`: MirrorMaker "
+                    f"takes `{name.partition(mirror.separator)[0]}` for the source, and its cycle check fails"
+                )
+                hint = "give the cluster another name, or the mirror another separator"
+                yield Finding(("replication", index, key), message, hint)
 
 
 @rule(
@@ -252,6 +342,10 @@ RULES: tuple[Rule, ...] = (
     mirror_ends,
     mirror_runs,
     mirror_internal_topics,
+    mirror_left_out,
+    mirror_pattern,
+    mirror_pattern_matches,
+    separator_in_cluster_name,
     offset_syncs_at_source,
     offset_syncs_unreachable,
     connector_properties,

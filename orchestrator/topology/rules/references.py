@@ -166,7 +166,7 @@ def not_empty(topology: Topology) -> Iterator[Finding]:
     for name, cluster in topology.clusters.items():
         yield from _empty_rows(name, cluster)
     for index, mirror in enumerate(topology.replication):
-        if not mirror.topics:
+        if not mirror.topics and not mirror.patterns:
             message = f"the mirror from `{mirror.source}` to `{mirror.target}` copies no topic"
             yield Finding(("replication", index, "topics"), message, "list the topics by name")
     for index, producer in enumerate(topology.producers):
