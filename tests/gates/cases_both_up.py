@@ -110,7 +110,14 @@ BOTH_UP = (
         name="the mirror passes over what it cannot write",
         state="both up",
         breaks=b.errors_tolerated,
-        refused={"switchover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+        refused={
+            "switchover": {
+                "mirror-trusted": (
+                    "errors.tolerance=all",
+                    "remove it from the configuration of west-to-east-source",
+                )
+            }
+        },
     ),
     Case(
         name="the worker is stopped",

@@ -77,7 +77,14 @@ LOST = (
         name="the mirror passes over what it cannot write",
         state="lost",
         breaks=b.errors_tolerated,
-        refused={"failover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+        refused={
+            "failover": {
+                "mirror-trusted": (
+                    "errors.tolerance=all",
+                    "remove it from the configuration of west-to-east-source",
+                )
+            }
+        },
     ),
     Case(
         name="the worker is stopped",
