@@ -135,7 +135,9 @@ BOTH_UP = (
         state="both up",
         breaks=b.member_at_target,
         refused={
-            "switchover": {"groups-idle": ("running: billing (1)", "stop these consumers at east first")}
+            "switchover": {
+                "groups-idle": ("with members at east: billing (1)", "stop these consumers at east first")
+            }
         },
     ),
     Case(
@@ -148,7 +150,7 @@ BOTH_UP = (
         name="too few in sync at the source",
         state="both up",
         breaks=b.not_in_sync("west", "payments"),
-        refused={"switchover": {"source-healthy": (IN_SYNC, "mend west first")}},
+        refused={"switchover": {"source-healthy": (IN_SYNC, "repair west first")}},
     ),
     Case(
         name="too few in sync at the target",

@@ -96,7 +96,11 @@ LOST = (
         name="a group has a member at the target",
         state="lost",
         breaks=b.member_at_target,
-        refused={"failover": {"groups-idle": ("running: billing (1)", "stop these consumers at east first")}},
+        refused={
+            "failover": {
+                "groups-idle": ("with members at east: billing (1)", "stop these consumers at east first")
+            }
+        },
     ),
     Case(
         name="the watcher is stopped",
@@ -126,7 +130,9 @@ LOST = (
         state="lost",
         breaks=b.file_says(files.another_group),
         refused={
-            "failover": {"positions-fresh": ("ever recorded of newcomer", "take newcomer out of the file")}
+            "failover": {
+                "positions-fresh": ("never recorded a position of newcomer", "take newcomer out of the file")
+            }
         },
     ),
     Case(
