@@ -69,7 +69,10 @@ LOST = (
         breaks=b.connector_deleted("heartbeat"),
         refused={
             "failover": {
-                "mirror-controlled": ("Connect has no connector west-to-east-heartbeat", "made again")
+                "mirror-controlled": (
+                    "Connect has no connector west-to-east-heartbeat",
+                    "has to be created again",
+                )
             }
         },
     ),
