@@ -124,7 +124,10 @@ LOST = (
         refused={
             "failover": {
                 "watcher-alive": WATCHER_SILENT,
-                "positions-fresh": ("too old: billing orders-0", "the watcher was slow when west was lost"),
+                "positions-fresh": (
+                    "recorded positions older than 0.01 s: billing orders-0",
+                    "the watcher was slow when west was lost",
+                ),
             }
         },
     ),
@@ -142,7 +145,14 @@ LOST = (
         name="a query has no copy",
         state="lost",
         breaks=b.file_says(files.a_query),
-        refused={"failover": {"checkpoints-copied": ("revenue: no copy", "take the query out of the file")}},
+        refused={
+            "failover": {
+                "checkpoints-copied": (
+                    "revenue: there is no copy of its checkpoint",
+                    "take the query out of the file",
+                )
+            }
+        },
     ),
     Case(
         name="no loss is allowed",
