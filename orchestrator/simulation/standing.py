@@ -91,8 +91,8 @@ class Standing:
         except KeyboardInterrupt:
             if self._error is None:
                 raise
-        if isinstance(error, DcctlError) and self._error is None:
-            # What ended the block may be the first that was seen of it: Spark's end, a broken connection.
+        if isinstance(error, Exception) and self._error is None:
+            # What ended the block may be the first that was seen of it: Spark's end, a folder that is gone.
             self._waiting = None
             if found := self._twice(time.sleep):
                 self._say(found)

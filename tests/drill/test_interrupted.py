@@ -125,6 +125,7 @@ def test_a_drill_whose_servers_are_ended_says_so(tmp_path: Path, stage: str) -> 
             time.sleep(0.1)
         assert drill.process.wait(_ENDED_WITHIN_S) == _UNKNOWN
         assert "did not catch up" not in drill.text
+        assert "Traceback" not in drill.text
         _assert_nothing_is_left(drill, ports)
     finally:
         drill.process.kill()

@@ -62,7 +62,7 @@ def type_page(
             _watch_for_a_while(estate, given)
             continue
         done = estate.command(*given)
-        assert done.returncode == wanted, (given, done.stdout, done.stderr)
+        assert done.returncode == wanted, "\n".join([str(given), done.stdout, done.stderr])
 
 
 def _watch_for_a_while(estate: Estate, words: Sequence[str]) -> None:

@@ -84,7 +84,7 @@ def test_a_mirror_that_stands_still_is_noticed_in_time_and_all_is_taken_back(sta
     """Producers write at the source again, and the move works once the mirror does."""
     with _frozen_connect(state) as freeze:
         begun_s = time.monotonic()
-        with _running(state, "switchover", "--to", "east", "--timeout-s", "5") as move:
+        with _running(state, "switchover", "--to", "east", "--timeout-s", "5", "--yes") as move:
             stderr = move.stderr
             assert stderr is not None
             said = []
@@ -99,10 +99,12 @@ def test_a_mirror_that_stands_still_is_noticed_in_time_and_all_is_taken_back(sta
         time.sleep(3)
         assert _acked(state) > before, "no producer writes at the source again"
     assert "undone" in _dcctl(state, "history").stdout
-    again = _dcctl(state, "switchover", "--to", "east")
+    again = _dcctl(state, "switchover", "--to", "east", "--yes")
     assert again.returncode == 0, again.stderr
     assert "east has taken over from west" in again.stdout
-    assert _dcctl(state, "switchover", "--to", "east").returncode == 0, "once more there is nothing to do"
+    assert _dcctl(state, "switchover", "--to", "east", "--yes").returncode == 0, (
+        "once more there is nothing to do"
+    )
 
 
 @contextmanager

@@ -117,7 +117,14 @@ BOTH_UP = (
         name="the mirror passes over what it cannot write",
         state="both up",
         breaks=b.errors_tolerated,
-        refused={"switchover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+        refused={
+            "switchover": {
+                "mirror-trusted": (
+                    "errors.tolerance=all",
+                    "remove it from the configuration of west-to-east-source",
+                )
+            }
+        },
     ),
     Case(
         name="the worker is stopped",
@@ -136,7 +143,9 @@ BOTH_UP = (
         state="both up",
         breaks=b.member_at_target,
         refused={
-            "switchover": {"groups-idle": ("running: billing (1)", "stop these consumers at east first")}
+            "switchover": {
+                "groups-idle": ("with members at east: billing (1)", "stop these consumers at east first")
+            }
         },
     ),
     Case(
@@ -149,7 +158,7 @@ BOTH_UP = (
         name="too few in sync at the source",
         state="both up",
         breaks=b.not_in_sync("west", "payments"),
-        refused={"switchover": {"source-healthy": (IN_SYNC, "mend west first")}},
+        refused={"switchover": {"source-healthy": (IN_SYNC, "repair west first")}},
     ),
     Case(
         name="too few in sync at the target",

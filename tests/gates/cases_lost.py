@@ -69,7 +69,10 @@ LOST = (
         breaks=b.connector_deleted("heartbeat"),
         refused={
             "failover": {
-                "mirror-controlled": ("Connect has no connector west-to-east-heartbeat", "made again")
+                "mirror-controlled": (
+                    "Connect has no connector west-to-east-heartbeat",
+                    "has to be created again",
+                )
             }
         },
     ),
@@ -77,7 +80,14 @@ LOST = (
         name="the mirror passes over what it cannot write",
         state="lost",
         breaks=b.errors_tolerated,
-        refused={"failover": {"mirror-trusted": ("errors.tolerance=all", "take it out of west-to-east")}},
+        refused={
+            "failover": {
+                "mirror-trusted": (
+                    "errors.tolerance=all",
+                    "remove it from the configuration of west-to-east-source",
+                )
+            }
+        },
     ),
     Case(
         name="the worker is stopped",
@@ -89,7 +99,11 @@ LOST = (
         name="a group has a member at the target",
         state="lost",
         breaks=b.member_at_target,
-        refused={"failover": {"groups-idle": ("running: billing (1)", "stop these consumers at east first")}},
+        refused={
+            "failover": {
+                "groups-idle": ("with members at east: billing (1)", "stop these consumers at east first")
+            }
+        },
     ),
     Case(
         name="the watcher is stopped",
@@ -110,7 +124,10 @@ LOST = (
         refused={
             "failover": {
                 "watcher-alive": WATCHER_SILENT,
-                "positions-fresh": ("too old: billing orders-0", "the watcher was slow when west was lost"),
+                "positions-fresh": (
+                    "recorded positions older than 0.01 s: billing orders-0",
+                    "the watcher was slow when west was lost",
+                ),
             }
         },
     ),
@@ -119,14 +136,23 @@ LOST = (
         state="lost",
         breaks=b.file_says(files.another_group),
         refused={
-            "failover": {"positions-fresh": ("ever recorded of newcomer", "take newcomer out of the file")}
+            "failover": {
+                "positions-fresh": ("never recorded a position of newcomer", "take newcomer out of the file")
+            }
         },
     ),
     Case(
         name="a query has no copy",
         state="lost",
         breaks=b.file_says(files.a_query),
-        refused={"failover": {"checkpoints-copied": ("revenue: no copy", "take the query out of the file")}},
+        refused={
+            "failover": {
+                "checkpoints-copied": (
+                    "revenue: there is no copy of its checkpoint",
+                    "take the query out of the file",
+                )
+            }
+        },
     ),
     Case(
         name="no loss is allowed",

@@ -88,7 +88,7 @@ RETURNED = (
         name="too few in sync at the standby",
         state="returned",
         breaks=b.not_in_sync("east", "payments"),
-        refused={"failback": {"standby-healthy": (IN_SYNC, "mend east first")}},
+        refused={"failback": {"standby-healthy": (IN_SYNC, "repair east first")}},
     ),
     Case(
         name="too few in sync at the returned primary",
