@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orchestrator.adapters.kafka.records import count_committed
 from orchestrator.errors import SimulationError
 from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.clients.places import LIFE_AT_TARGET
@@ -26,6 +27,7 @@ from orchestrator.simulation.sabotage import NONE, double_records, shifted_once_
 from orchestrator.simulation.workload.install import applied_groups, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.topology.flows import transactional_topics
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
 
@@ -89,8 +91,7 @@ class ReturnDrill(Drill):
         request = FailbackRequest(
             to=self.mirror.source,
             acknowledge=ACKNOWLEDGED,
-            # Where records are lost on purpose, positions behind them have no exact place.
-            accept_reread=_ACCEPTED_REREAD if self.options.sabotage.connector_overrides else 0,
+            accept_reread=_ACCEPTED_REREAD if self._has_gaps else 0,
             by="drill",
             reason="rehearsal of the way back",
         )
@@ -107,6 +108,12 @@ class ReturnDrill(Drill):
             folder=evidence.folder / "runs" / f"{cycle}-failback",
             is_new_estate=True,
         )
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether positions may have no exact place: records are lost on purpose, or in transactions."""
+        written = transactional_topics(self.topology.producers)
+        return bool(self.options.sabotage.connector_overrides or written)
 
     def _work_on(self, simulation: Simulation, cluster: str) -> None:
         """Let applications work there; and where the site may be lost next, until the watcher has seen it."""
@@ -146,11 +153,16 @@ class ReturnDrill(Drill):
         return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
 
     def _mirror_is_drained(self, simulation: Simulation) -> bool:
-        """The mirror has copied at least as many records as there are; a replay would be more."""
+        """The mirror has copied at least as many records as there are; a replay would be more.
+
+        Where producers write in transactions a log has more offsets than records: they are counted.
+        """
         mirror = self.mirror
         source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
         partitions = [tp for topic in source.topics(mirror.topics).values() for tp in topic.partitions]
-        ends = source.end_offsets(partitions)
+        ends = dict(source.end_offsets(partitions))
+        told = transactional_topics(simulation.topology.producers)
+        ends |= count_committed(source, {tp: (0, end) for tp, end in ends.items() if tp.topic in told})
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 
