@@ -50,7 +50,7 @@ class ProducerConfig:
     message_timeout_s: float = 120.0
     sabotage_every: int | None = None
     transactional_id: str = ""
-    transaction_records: int = 500
+    transaction_records: int = 100
     abort_every: int | None = 5
     keep_bytes: int | None = None
     later: dict[str, Any] = field(default_factory=dict)
