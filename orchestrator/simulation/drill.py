@@ -312,7 +312,7 @@ class Drill:
         return followed_by(simulation, only_datacenter(simulation.topology, cluster), self.on_event)
 
     def _shifted(self, simulation: Simulation, cluster: str) -> Callable[[RunEvent], None]:
-        """What is told of a run that ends at `cluster`; a sabotage moves its positions once they are there."""
+        """What is told of a run that ends at `cluster`; a sabotage moves positions once they are there."""
         on_event = self._followed(simulation, cluster)
         shift = self.options.sabotage.offset_shift
         if not shift:
