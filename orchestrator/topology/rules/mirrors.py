@@ -157,8 +157,8 @@ def connector_properties(topology: Topology) -> Iterator[Finding]:
 @rule(
     "mirror-isolation",
     "error",
-    "A mirror copies nothing that its producers took back",
-    "Without isolation.level read_committed the records of aborted transactions arrive as if committed.",
+    "A mirror copies no record of an aborted transaction",
+    "Without isolation.level read_committed such records arrive as if they had been committed.",
 )
 def mirror_isolation(topology: Topology) -> Iterator[Finding]:
     """Mirrors of topics that are written in transactions, whose connectors are told to read everything."""
