@@ -110,7 +110,9 @@ def mirror_trusted(s: Situation) -> GateResult:
             if wrong
             else []
         )
-        if part.value is not None and aborted and source_isolation(part.value.config) != "read_committed":
+        # One that is still to be made has no configuration yet, and gets what dcctl gives it.
+        config = {} if part.value is None else part.value.config
+        if config and aborted and source_isolation(config) != "read_committed":
             reasons.append(f"{each} copies aborted records too, of {listed(aborted)}")
             hints.append(
                 f"set source.consumer.isolation.level=read_committed at {each} (dcctl apply FILE), "
