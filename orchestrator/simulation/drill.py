@@ -21,7 +21,7 @@ from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.cases import faults_of
+from orchestrator.simulation.cases import accepted_reread, faults_of
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
@@ -294,7 +294,12 @@ class Drill:
     def _switch_over(self, simulation: Simulation, evidence: Evidence) -> RunResult:
         self.tell.stage("switchover", "observing, planning, judging the gates")
         self._mark("switchover commanded", "fault")
-        request = SwitchoverRequest(to=self.mirror.target, by="drill", reason="rehearsal of a planned move")
+        request = SwitchoverRequest(
+            to=self.mirror.target,
+            accept_reread=accepted_reread(self.topology, self.options.sabotage),
+            by="drill",
+            reason="rehearsal of a planned move",
+        )
         result = run_switchover(
             simulation.topology,
             request,

@@ -18,6 +18,7 @@ from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.simulation.cases import accepted_reread
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
@@ -34,9 +35,6 @@ from orchestrator.verbs.live.run_result import RunResult
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
-_ACCEPTED_REREAD = 20_000
-# Of everything that was ever written in transactions; what is stated is held against what is read again.
-_ACCEPTED_IN_TRANSACTIONS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -93,7 +91,7 @@ class ReturnDrill(Drill):
         request = FailbackRequest(
             to=self.mirror.source,
             acknowledge=ACKNOWLEDGED,
-            accept_reread=self._accepted_reread,
+            accept_reread=accepted_reread(self.topology, self.options.sabotage),
             by="drill",
             reason="rehearsal of the way back",
         )
@@ -105,13 +103,6 @@ class ReturnDrill(Drill):
             folder=evidence.folder / "runs" / f"{cycle}-failback",
             is_new_estate=True,
         )
-
-    @property
-    def _accepted_reread(self) -> int:
-        """Where records are lost on purpose, or written in transactions, some positions are not exact."""
-        if transactional_topics(self.topology.producers):
-            return _ACCEPTED_IN_TRANSACTIONS
-        return _ACCEPTED_REREAD if self.options.sabotage.connector_overrides else 0
 
     def _work_on(self, simulation: Simulation, cluster: str) -> None:
         """Let applications work there; and where the site may be lost next, until the watcher has seen it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from orchestrator.simulation.cases import (
     CASES,
     EXIT_STATUS,
     Case,
+    accepted_reread,
     asked_for,
     case_named,
     faults_of,
@@ -143,6 +145,16 @@ def test_a_case_and_another_sabotage_contradict_each_other() -> None:
     with pytest.raises(UsageError) as caught:
         sabotage_named("ofsets")
     assert "did you mean offsets?" in caught.value.hint
+
+
+def test_only_where_positions_are_not_exact_is_anything_accepted_to_be_read_again() -> None:
+    """Any other planned move or way back has to be exact, or is refused."""
+    file = load_topology(EXAMPLE)
+    producers = tuple(replace(one, transactional_ids=("checkout",)) for one in file.producers)
+    for kind in KINDS:
+        sabotage = sabotage_named(kind)
+        assert bool(accepted_reread(file, sabotage)) == (kind == "records")
+        assert accepted_reread(replace(file, producers=producers), sabotage) > 100_000
 
 
 def test_a_budget_of_a_case_takes_the_place_of_the_files() -> None:
