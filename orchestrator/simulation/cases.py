@@ -115,10 +115,10 @@ def faults_of(verb: MovingVerb, load: Scenario) -> tuple[FaultKind, ...]:
 
 
 def accepted_reread(topology: Topology, sabotage: Sabotage) -> int:
-    """Records that groups may read again in a planned move or a failback, where nothing else is to be accepted.
+    """Records that groups may read again in a planned move or a failback; none where positions are exact.
 
-    Where records are lost on purpose, or written in transactions, some positions are not exact. What is stated
-    is held against what is read again, however much is accepted.
+    They are not all exact where records are lost on purpose, or written in transactions. What is stated is
+    held against what is read again, however much is accepted.
     """
     if transactional_topics(topology.producers):
         return _ACCEPTED_IN_TRANSACTIONS
