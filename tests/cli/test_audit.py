@@ -67,4 +67,4 @@ def test_ends_of_the_logs_come_back(folder: Path) -> None:
     assert found.logs == {
         "east": {TopicPartition("orders", 1): LogSpan(3, 9), TopicPartition("orders", 2): LogSpan(3, 9, 4)}
     }
-    assert found.records == 6
+    assert found.records == 10
