@@ -26,11 +26,17 @@ def register(app: typer.Typer) -> None:
 @judged
 def drill(  # noqa: PLR0917 - typer passes them by name
     file: Path = typer.Argument(..., help="A topology file."),
-    scenario: str = typer.Option(
-        "default", "--scenario", metavar="NAME", help="How much the applications do."
+    listed: bool = typer.Option(
+        False, "--list", help="Every case with a name: what is done, what comes of it."
     ),
-    verb: str = typer.Option(
-        "failover", "--verb", metavar="VERB", help="What is rehearsed: failover, switchover or failback."
+    scenario: str | None = typer.Option(
+        None, "--scenario", metavar="CASE", help="A case of --list (a name of --load is taken as that)."
+    ),
+    load: str | None = typer.Option(
+        None, "--load", metavar="NAME", help="How much the applications do: default, small or tiny."
+    ),
+    verb: str | None = typer.Option(
+        None, "--verb", metavar="VERB", help="What is rehearsed: failover (default), switchover or failback."
     ),
     cycles: int = typer.Option(
         1, "--cycles", metavar="N", min=1, help="With --verb failback: there and back N times."
@@ -63,6 +69,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     import secrets
     from dataclasses import replace
 
+    from orchestrator.cli.drill_cases import show_cases
     from orchestrator.cli.drill_moves import MovesTold
     from orchestrator.cli.progress import Narrator
     from orchestrator.errors import UsageError
@@ -70,37 +77,39 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.evidence.manifest.signing import sign_folder
     from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
+    from orchestrator.simulation.cases import asked_for
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
-    from orchestrator.simulation.sabotage import sabotage_named
-    from orchestrator.simulation.workload.scenario import scenario_named
+    from orchestrator.simulation.sabotage import NONE, sabotage_named
     from orchestrator.topology.loading import load_topology
-    from orchestrator.topology.verbs import MOVING_VERBS
 
     backend_named(backend)
-    if verb not in MOVING_VERBS:
-        listed = ", ".join(MOVING_VERBS)
-        raise UsageError(f"--verb {verb}", "cannot be rehearsed", f"take {listed}")
-    if cycles > 1 and verb != "failback":
-        raise UsageError(f"--cycles {cycles}", f"a {verb} is rehearsed once", "take --verb failback")
-    if cycles > 1 and sabotage is not None:
-        raise UsageError(f"--sabotage {sabotage}", "breaks the way back for what follows", "take --cycles 1")
+    case, chosen = asked_for(scenario, load, verb, sabotage_named(sabotage))
+    if listed:
+        show_cases(load_topology(file), chosen, as_json=as_json)
+        return
+    if cycles > 1 and case.verb != "failback":
+        raise UsageError(f"--cycles {cycles}", f"a {case.verb} is rehearsed once", "take --verb failback")
+    if cycles > 1 and case.sabotage is not NONE:
+        problem = "breaks the way back for what follows"
+        raise UsageError(f"--sabotage {case.sabotage.kind}", problem, "take --cycles 1")
     options = DrillOptions(
         out=out,
-        verb=verb,
+        case=case.name,
+        verb=case.verb,
         backend=backend,
         cycles=cycles,
-        scenario=replace(scenario_named(scenario), seed=secrets.randbelow(_SEEDS) if seed is None else seed),
-        sabotage=sabotage_named(sabotage),
-        accept_loss=accept_loss,
+        scenario=replace(chosen, seed=secrets.randbelow(_SEEDS) if seed is None else seed),
+        sabotage=case.sabotage,
+        accept_loss=case.accept_loss if accept_loss is None else accept_loss,
         keep=keep,
         master=master,
         owner_pid=os.getpid(),
     )
-    topology = load_topology(file)
+    topology = case.applied_to(load_topology(file))
     # It may be edited while the drill runs: the report is of what was loaded.
     content, key = file.read_bytes(), key_of(signing_key)
-    rehearsal = ReturnDrill if verb == "failback" else Drill
+    rehearsal = ReturnDrill if case.verb == "failback" else Drill
     with Narrator() as tell:
         moves = MovesTold(tell, full=full)
         outcome = rehearsal(topology, options, tell, moves.take_plan, moves.take_event).run()

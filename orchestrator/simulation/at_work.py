@@ -14,12 +14,13 @@ from orchestrator.simulation.workload.install import (
     start_workload,
     word_to_go_on,
 )
-from orchestrator.simulation.workload.progress import lags, workload_progress
+from orchestrator.simulation.workload.progress import acked_in, lags, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.rates import largest_rate
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.consumer_kinds import kind_named
+from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
@@ -69,9 +70,9 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
     """What is still missing, in words; nothing once all are at work."""
     slack = scenario.rate_records_per_s * _KEEPING_UP_S
     progress = workload_progress(simulation.ledgers)
-    acked = sum(progress.acked.values())
-    if acked < scenario.records_before:
-        yield f"{acked:,} of {scenario.records_before:,} records acknowledged"
+    written = progress.written
+    if written < scenario.records_before:
+        yield f"{written:,} of {scenario.records_before:,} records acknowledged"
         return
     roles = scenario.roles_of(applied_groups(simulation.topology.consumers_of(mirror.source)))
     for name, lag in lags(simulation, mirror.source).items():
@@ -100,9 +101,9 @@ def unsteady(
     rates that it saw, and a busy machine can hold up producers and watcher for many seconds.
     """
     wanted = scenario.records_before + _STEADY_SHARE * scenario.rate_records_per_s * scenario.steady_s
-    acked = sum(workload_progress(simulation.ledgers).acked.values())
-    if acked < wanted:
-        yield f"{acked:,} of {wanted:,.0f} records acknowledged"
+    written = workload_progress(simulation.ledgers).written
+    if written < wanted:
+        yield f"{written:,} of {wanted:,.0f} records acknowledged"
         return
     seen_at_s = read_samples(simulation.cluster(mirror.target), mirror.samples_topic).last_good_at_s
     if seen_at_s is None or seen_at_s < began_at_s + min(_WATCHED_S, scenario.steady_s):
@@ -114,14 +115,20 @@ def unsteady(
 def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
     """Records at the source of which there is no copy, by the logs themselves: nobody else writes to these.
 
-    Lag (`replication.lag`) is what Connect has stored, which comes later.
+    Lag (`replication.lag`) is what Connect has stored, which comes later. Of a topic that is written in
+    transactions the producers tell how many there are: its log has more offsets than records.
     """
     source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
     described = source.topics(mirror.topics)
     partitions: list[TopicPartition] = [tp for topic in described.values() for tp in topic.partitions]
     here = source.end_offsets(partitions)
     there = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
-    return sum(max(0, end - there[mirror.mirrored(tp)]) for tp, end in here.items())
+    told = transactional_topics(simulation.topology.producers)
+    behind = sum(max(0, end - there[mirror.mirrored(tp)]) for tp, end in here.items() if tp.topic not in told)
+    for topic in told.intersection(described):
+        copied = sum(there[mirror.mirrored(tp)] for tp in partitions if tp.topic == topic)
+        behind += max(0, acked_in(simulation.ledgers, topic) - copied)
+    return behind
 
 
 def unwatched(history: SampleHistory, topology: Topology, mirror: Replication) -> Iterator[str]:

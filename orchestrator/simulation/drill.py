@@ -21,6 +21,7 @@ from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.cases import accepted_reread, faults_of
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
 from orchestrator.simulation.evidence import Evidence
@@ -31,6 +32,7 @@ from orchestrator.simulation.sabotage import (
     Sabotage,
     double_records,
     sabotage_mirror,
+    shifted_once_placed,
     withdraw_a_right,
 )
 from orchestrator.simulation.self_redirecting import followed_by
@@ -38,6 +40,7 @@ from orchestrator.simulation.standing import Standing
 from orchestrator.simulation.state import DEFAULT_BACKEND, write_state
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
+    applied_groups,
     stop_consumers,
     stop_producers,
 )
@@ -74,10 +77,12 @@ class DrillOptions:
     """How to rehearse. `out` is the folder under which each drill leaves one of its own.
 
     `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
-    the way back, `cycles` times (`return_drill`). `backend`: what runs the servers.
+    the way back, `cycles` times (`return_drill`). `backend`: what runs the servers. `case`: the name of what
+    is rehearsed (`cases`).
     """
 
     out: Path
+    case: str = ""
     verb: MovingVerb = "failover"
     backend: str = DEFAULT_BACKEND
     cycles: int = 1
@@ -124,9 +129,7 @@ class Drill:
     @property
     def faults(self) -> tuple[FaultKind, ...]:
         """Those that this rehearsal does."""
-        if self.options.verb == "switchover":
-            return ()
-        return ("kill", "pause") if self.options.scenario.mirror_stall_s else ("kill",)
+        return faults_of(self.options.verb, self.options.scenario)
 
     def run(self) -> DrillOutcome:
         """Rehearse, and take the simulation down however it ends (unless it is to be kept)."""
@@ -142,6 +145,7 @@ class Drill:
             verb=options.verb,
             backend=options.backend,
             scenario=options.scenario,
+            case=options.case,
             sabotage=None if options.sabotage is NONE else options.sabotage.kind,
             accepted_loss=options.accept_loss,
             started_at_s=time.time(),
@@ -290,12 +294,17 @@ class Drill:
     def _switch_over(self, simulation: Simulation, evidence: Evidence) -> RunResult:
         self.tell.stage("switchover", "observing, planning, judging the gates")
         self._mark("switchover commanded", "fault")
-        request = SwitchoverRequest(to=self.mirror.target, by="drill", reason="rehearsal of a planned move")
+        request = SwitchoverRequest(
+            to=self.mirror.target,
+            accept_reread=accepted_reread(self.topology, self.options.sabotage),
+            by="drill",
+            reason="rehearsal of a planned move",
+        )
         result = run_switchover(
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self._followed(simulation, self.mirror.target),
+            on_event=self._shifted(simulation, self.mirror.target),
             folder=evidence.folder / "run",
             is_new_estate=True,
         )
@@ -306,6 +315,15 @@ class Drill:
     def _followed(self, simulation: Simulation, cluster: str) -> Callable[[RunEvent], None]:
         """What is told of a run, and who moves itself once `cluster` is primary."""
         return followed_by(simulation, only_datacenter(simulation.topology, cluster), self.on_event)
+
+    def _shifted(self, simulation: Simulation, cluster: str) -> Callable[[RunEvent], None]:
+        """What is told of a run that ends at `cluster`; a sabotage moves positions once they are there."""
+        on_event = self._followed(simulation, cluster)
+        shift = self.options.sabotage.offset_shift
+        if not shift:
+            return on_event
+        groups = applied_groups(simulation.topology.consumers_of(self.mirror.source))
+        return shifted_once_placed(simulation.cluster(cluster), groups, shift, self.broken, on_event)
 
     def _take_plan(self, plan: Plan) -> None:
         self._gates = [to_json(gate) for gate in plan.gates]
@@ -341,7 +359,7 @@ class Drill:
         sabotage, mirror, failover = self.options.sabotage, self.mirror, facts.failover
         if failover is None or facts.fault_at_s is None:
             raise SimulationError("drill", "there is no failover to judge")
-        if sabotage.offset_shift:
+        if sabotage.offset_shift and self.options.verb == "failover":
             self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
         if sabotage.doubles_records:
             self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))

@@ -64,6 +64,7 @@ class DrillFacts:
     topology: Topology
     mirror: Replication
     scenario: Scenario
+    case: str = ""
     sabotage: str | None
     verb: MovingVerb = "failover"
     backend: str = DEFAULT_BACKEND
@@ -181,6 +182,7 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         "format_version": 1,
         "topology": facts.topology.name,
         "scenario": facts.scenario.name,
+        "case": facts.case,
         "backend": facts.backend,
         "versions": versions_part(facts.topology),
         "environment": environment_part(),

@@ -11,28 +11,30 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orchestrator.adapters.kafka.records import count_committed
 from orchestrator.errors import SimulationError
 from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.simulation.cases import accepted_reread
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
 from orchestrator.simulation.drill_report import DrillFacts, returned_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.sabotage import NONE, double_records, shifted_once_placed, withdraw_a_right
-from orchestrator.simulation.workload.install import applied_groups, stop_consumers, stop_producers
+from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_right
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.topology.flows import transactional_topics
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
 
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
-_ACCEPTED_REREAD = 20_000
 
 
 @dataclass(slots=True)
@@ -89,21 +91,15 @@ class ReturnDrill(Drill):
         request = FailbackRequest(
             to=self.mirror.source,
             acknowledge=ACKNOWLEDGED,
-            # Where records are lost on purpose, positions behind them have no exact place.
-            accept_reread=_ACCEPTED_REREAD if self.options.sabotage.connector_overrides else 0,
+            accept_reread=accepted_reread(self.topology, self.options.sabotage),
             by="drill",
             reason="rehearsal of the way back",
         )
-        on_event = self._followed(simulation, self.mirror.source)
-        if shift := self.options.sabotage.offset_shift:
-            groups = applied_groups(simulation.topology.consumers_of(self.mirror.source))
-            home = simulation.cluster(self.mirror.source)
-            on_event = shifted_once_placed(home, groups, shift, self.broken, on_event)
         return run_failback(
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=on_event,
+            on_event=self._shifted(simulation, self.mirror.source),
             folder=evidence.folder / "runs" / f"{cycle}-failback",
             is_new_estate=True,
         )
@@ -146,11 +142,16 @@ class ReturnDrill(Drill):
         return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
 
     def _mirror_is_drained(self, simulation: Simulation) -> bool:
-        """The mirror has copied at least as many records as there are; a replay would be more."""
+        """The mirror has copied at least as many records as there are; a replay would be more.
+
+        Where producers write in transactions a log has more offsets than records: they are counted.
+        """
         mirror = self.mirror
         source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
         partitions = [tp for topic in source.topics(mirror.topics).values() for tp in topic.partitions]
-        ends = source.end_offsets(partitions)
+        ends = dict(source.end_offsets(partitions))
+        told = transactional_topics(simulation.topology.producers)
+        ends |= count_committed(source, {tp: (0, end) for tp, end in ends.items() if tp.topic in told})
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Literal
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
 from orchestrator.errors import SimulationError, UsageError
@@ -42,6 +43,8 @@ _HELD_RECORDS = 600
 class Sabotage:
     """What is broken, and where it takes hold.
 
+    `says`: in words. `expected`: the verdict that an audit has to come to.
+
     `offset_shift` moves every written group offset forward, `connector_overrides` go into the mirror,
     `doubles_records` writes some mirrored records a second time, `hides_a_ledger` takes one ledger away from
     the audit, `withdraws_a_right` takes a producer's right to write one of its topics at the cluster that the
@@ -49,11 +52,25 @@ class Sabotage:
     """
 
     kind: str
+    says: str = ""
+    expected: Literal["invalid", "unknown"] = "invalid"
     offset_shift: int = 0
     connector_overrides: Mapping[str, str] = field(default_factory=dict)
     doubles_records: bool = False
     hides_a_ledger: bool = False
     withdraws_a_right: bool = False
+
+    def lacks(self, topology: Topology, primary: str) -> str:
+        """Why a file's applications at a cluster would not show it, in words; empty where they do."""
+        groups = [one for one in topology.consumers_of(primary) if one.groups and not one.canary]
+        producers = topology.producers_of(primary)
+        if self.offset_shift and not groups:
+            return f"no group of the file works at {primary}"
+        if not producers:
+            return f"no producer of the file works at {primary}"
+        if self.withdraws_a_right and (producers[0].principal is None or len(producers[0].topics) < 2):
+            return f"producer {producers[0].name} has no principal of its own that writes two topics"
+        return ""
 
     def applied_to(self, scenario: Scenario, verb: MovingVerb) -> Scenario:
         """The scenario with the marks that the sabotaged mirror looks for, in the life before the broken
@@ -72,11 +89,14 @@ class Sabotage:
 
 NONE = Sabotage("none")
 KINDS: Mapping[str, Sabotage] = {
-    "offsets": Sabotage("offsets", offset_shift=_SHIFT_RECORDS),
-    "records": Sabotage("records", connector_overrides=_FILTER),
-    "duplicates": Sabotage("duplicates", doubles_records=True),
-    "ledger": Sabotage("ledger", hides_a_ledger=True),
-    "rights": Sabotage("rights", withdraws_a_right=True),
+    one.kind: one
+    for one in (
+        Sabotage("offsets", f"groups go on {_SHIFT_RECORDS} records too far", offset_shift=_SHIFT_RECORDS),
+        Sabotage("records", "the mirror drops some records", connector_overrides=_FILTER),
+        Sabotage("duplicates", f"{_COPIED_RECORDS} copies are there twice", doubles_records=True),
+        Sabotage("ledger", "a producer's ledger is gone", expected="unknown", hides_a_ledger=True),
+        Sabotage("rights", "a producer may not write one of its topics", withdraws_a_right=True),
+    )
 }
 
 
@@ -85,7 +105,11 @@ def sabotage_named(kind: str | None) -> Sabotage:
     if kind is None:
         return NONE
     if kind not in KINDS:
-        raise UsageError(f"--sabotage {kind}", "there is no such sabotage", f"there are: {', '.join(KINDS)}")
+        near = get_close_matches(kind, KINDS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"--sabotage {kind}", "there is no such sabotage", f"{hint}there are: {', '.join(KINDS)}"
+        )
     return KINDS[kind]
 
 

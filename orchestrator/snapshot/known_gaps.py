@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from orchestrator.replication.source_gaps import SourceGaps, TopicWriters
 from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
 
@@ -18,9 +19,7 @@ def known_gaps(
     `writers`: what was seen at the mirror's source, by topic. A topic that the file has compacted, or written
     in transactions, may have gaps whatever was seen.
     """
-    transactional = {
-        topic for producer in topology.producers if producer.transactional_ids for topic in producer.topics
-    }
+    transactional = transactional_topics(topology.producers)
     found: dict[TopicPartition, SourceGaps] = {}
     for name in mirror.topics:
         seen = writers.get(name)

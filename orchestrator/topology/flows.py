@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -196,6 +196,11 @@ class Producer:
     identified_by: RecordMark | None = None
     moved_by: Literal["dcctl", "itself"] = "dcctl"
     canary: bool = False
+
+
+def transactional_topics(producers: Iterable[Producer]) -> frozenset[str]:
+    """Topics in which markers of transactions stand, and records of aborted ones."""
+    return frozenset(topic for one in producers if one.transactional_ids for topic in one.topics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.evidence.audit.kept import Kept
+from orchestrator.evidence.audit.kept import Kept, LogSpan
 from orchestrator.values import TopicPartition
 from tests.evidence.audit.trips import INPUTS
 
@@ -58,10 +58,13 @@ def test_what_is_kept_and_cannot_be_understood_is_named(
 
 
 def test_ends_of_the_logs_come_back(folder: Path) -> None:
-    """By cluster and partition."""
+    """By cluster and partition; of one with transactions, how many records a second client has seen."""
     row = {"cluster": "east", "topic": "orders", "partition": 1, "start_offset": 3, "end_offset": 9}
-    kept(folder, {"format_version": 1, "records": 6, "logs": [row]})
+    other = {**row, "partition": 2, "records": 4}
+    kept(folder, {"format_version": 1, "records": 10, "logs": [row, other]})
     found = Kept.of(folder)
     assert found is not None
-    assert found.logs == {"east": {TopicPartition("orders", 1): (3, 9)}}
-    assert found.records == 6
+    assert found.logs == {
+        "east": {TopicPartition("orders", 1): LogSpan(3, 9), TopicPartition("orders", 2): LogSpan(3, 9, 4)}
+    }
+    assert found.records == 10

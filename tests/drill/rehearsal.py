@@ -45,8 +45,9 @@ def rehearse(
     max_loss_records: int | None = None,
     file: Path = EXAMPLE,
     timeout_s: float = _TIMEOUT_S,
+    load: str | None = "small",
 ) -> Rehearsal:
-    """Run `dcctl drill` in a state folder of its own, with the small scenario unless told otherwise."""
+    """Run `dcctl drill` in a state folder of its own, with the load `small` unless told otherwise."""
     topology = file
     if max_loss_records is not None:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -56,7 +57,7 @@ def rehearse(
     out, state = tmp_path / "drills", tmp_path / "state"
     command = [sys.executable, "-m", "orchestrator.cli.main", "drill", str(topology)]
     done = subprocess.run(
-        [*command, "--scenario", "small", "--out", str(out), "--json", *options],
+        [*command, *(["--scenario", load] if load else []), "--out", str(out), "--json", *options],
         env={**os.environ, "DCCTL_STATE_DIR": str(state)},
         cwd=ROOT,
         capture_output=True,

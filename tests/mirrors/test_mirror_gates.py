@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,31 @@ def test_what_the_connector_and_its_workers_say(
     assert found.outcome == "refused"
     assert words in found.reason
     assert found.hint
+
+
+@pytest.mark.parametrize("who", ["the file", "the watcher"])
+def test_a_mirror_that_copies_aborted_records_is_refused(who: str) -> None:
+    """Where the topic has any: by what the file says, or by what was seen of its writers."""
+    file, samples = topology(), history()
+    if who == "the file":
+        producers = tuple(replace(one, transactional_ids=("checkout-*",)) for one in file.producers)
+        file = replace(file, producers=producers)
+    else:
+        seen = {"orders": TopicWriters("id", 3, frozenset({1}))}
+        samples.add(WritersSeen(watcher="w", block=0, at_s=1.0, topics=seen))
+
+    def found(config: dict[str, str]) -> GateResult:
+        picture = changed(mirror_settings=MirrorSettings(config, False), samples=samples)
+        made = plan_failover(file, picture, REQUEST)
+        return next(gate for gate in made.gates if gate.id == "mirror-trusted")
+
+    for config in ({"tasks.max": "2"}, {"source.consumer.isolation.level": "read_uncommitted"}):
+        refused = found(config)
+        assert refused.outcome == "refused"
+        assert "copies aborted records too, of orders" in refused.reason
+        assert "read_committed" in refused.hint
+    assert found({"source.consumer.isolation.level": "read_committed"}).outcome == "ok"
+    assert found({}).outcome == "ok", "a mirror back that is still to be made has none"
 
 
 def test_transactions_seen_in_a_copy_refuse_whatever_the_worker_says_now() -> None:

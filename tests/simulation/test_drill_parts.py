@@ -131,6 +131,7 @@ def test_a_refused_failover_has_a_report_of_its_own() -> None:
         topology=topology,
         mirror=topology.replication[0],
         scenario=SMALL,
+        case="over-budget",
         sabotage=None,
         accepted_loss=None,
         started_at_s=NOW_S,
@@ -150,7 +151,7 @@ def test_a_refused_failover_has_a_report_of_its_own() -> None:
         facts, GateRefusedError("failover", "g refused"), [gate], [Mark(NOW_S + 60, "west killed", "fault")]
     )
     parsed = parse_report(json.dumps({**report, "started_at": NOW_S, "finished_at": NOW_S + 70}))
-    assert parsed.verdict == "unknown"
+    assert (parsed.verdict, parsed.case, parsed.scenario) == ("unknown", "over-budget", "small")
     assert parsed.gates[0].outcome == "refused"
     assert parsed.steps == ()
 

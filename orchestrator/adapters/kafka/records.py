@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as LibTopicPartition
@@ -52,6 +52,29 @@ def read_records(
         yield from _drain(consumer, subject, open_ends, idle_timeout_s)
     finally:
         consumer.close()
+
+
+class _Readable(Protocol):
+    """What is asked of a cluster here."""
+
+    @property
+    def name(self) -> str:
+        """As the file has it."""
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """librdkafka's, with the password in them."""
+
+
+def count_committed(
+    cluster: _Readable, ranges: Mapping[TopicPartition, tuple[int, int]]
+) -> dict[TopicPartition, int]:
+    """How many records a reader of what is committed sees in each range. Raises as `read_records` does."""
+    found = dict.fromkeys(ranges, 0)
+    for chunk in read_records(cluster.name, cluster.properties, ranges, isolation_level="read_committed"):
+        for record in chunk:
+            found[TopicPartition(record.topic, record.partition)] += 1
+    return found
 
 
 def _drain(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from orchestrator.evidence.audit.inputs import ACKED, FAILED, OPEN, UNSERVED
+from orchestrator.evidence.audit.inputs import ABORTED, ACKED, FAILED, OPEN, UNSERVED
 from orchestrator.evidence.audit.numbers import (
     offset_of,
     partition_of,
@@ -27,7 +27,7 @@ from orchestrator.evidence.audit.sides import Sides
 # Marks of one record, gathered by bit_or: those of each origin behind those of the one before. Numbers of a
 # fixed width and nothing else: Spark aggregates them by hashing, where one string or struct would make it
 # sort every row.
-_MARKS = 16
+_MARKS = 32
 
 
 class Standing(NamedTuple):
@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
     `at`: where the broker put it. `is_open`: never acknowledged there, so that nobody was told what became of
     it; one that was refused for certain is open only if it stands there all the same. `is_refused`: for
-    certain; `is_unserved`: see `UNSERVED`.
+    certain; `is_unserved`: see `UNSERVED`; `is_aborted`: its transaction was, on purpose.
     """
 
     at: Column
@@ -56,6 +56,7 @@ class Told(NamedTuple):
     is_open: Column
     is_refused: Column
     is_unserved: Column
+    is_aborted: Column
 
 
 def record_fates(records: DataFrame, sends: DataFrame, sides: Sides) -> DataFrame:
@@ -148,6 +149,7 @@ def told(sides: Sides, origin: int) -> Told:
         is_open=_is_marked(OPEN, origin) | (_is_marked(FAILED, origin) & is_there),
         is_refused=_is_marked(FAILED, origin) & ~acked,
         is_unserved=_is_marked(UNSERVED, origin) & ~acked,
+        is_aborted=_is_marked(ABORTED, origin) & ~acked,
     )
 
 
@@ -184,7 +186,8 @@ def copied_figures(fates: DataFrame, sides: Sides, side: int) -> DataFrame:
         f.count_if(is_open & ~there).alias("open_absent"),
         f.count_if(sent.is_refused).alias("refused"),
         f.count_if(sent.is_unserved).alias("unserved"),
-        f.count_if(there & ~acked & ~sent.is_open).alias("unannounced"),
+        f.count_if(there & ~acked & ~sent.is_open & ~sent.is_aborted).alias("unannounced"),
+        f.count_if(there & sent.is_aborted).alias("aborted"),
         f.max("replicated").alias("replicated"),
         f.max(f.when(acked, source_offset)).alias("last_acked"),
         f.min(f.when(acked & ~there, f.col("acked_ms"))).alias("oldest_lost_ms"),
@@ -216,7 +219,8 @@ def own_figures(fates: DataFrame, sides: Sides, side: int) -> DataFrame:
         f.count_if(is_open & ~there).alias("open_absent"),
         f.count_if(sent.is_refused).alias("refused"),
         f.count_if(sent.is_unserved).alias("unserved"),
-        f.count_if(there & ~acked & ~sent.is_open).alias("unannounced"),
+        f.count_if(there & ~acked & ~sent.is_open & ~sent.is_aborted).alias("unannounced"),
+        f.count_if(there & sent.is_aborted).alias("aborted"),
         f.count_if(arrived_before & (here.resent > 0)).alias("resent_copies"),
         f.count_if(here.resent > 0).alias("resent"),
         _first(acked & ~there, f.col("sequence")).alias("first_hole"),
@@ -268,7 +272,9 @@ def place_figures(fates: DataFrame, sides: Sides, cluster: int) -> DataFrame:
     total = reduce(lambda sum_, one: sum_ + one.copies, here.values(), f.lit(0))
     standing_at = reduce(lambda sum_, one: sum_ + (one.copies > 0).cast("int"), here.values(), f.lit(0))
     on_purpose = (standing_at > 1) & _any(one.resent > 0 for one in here.values())
-    is_open = _any(sent.is_open for sent in origins.values())
+    is_open, is_aborted = (
+        _any(getattr(sent, name) for sent in origins.values()) for name in ("is_open", "is_aborted")
+    )
     misplaced = _any(
         (one.copies > 0) & f.coalesce(partition_of(origins[side].at) != partition_of(one.first), f.lit(False))
         for side, one in here.items()
@@ -290,7 +296,8 @@ def place_figures(fates: DataFrame, sides: Sides, cluster: int) -> DataFrame:
         f.sum("extra").alias("duplicates"),
         f.count_if(on_purpose).alias("resent_copies"),
         f.count_if(misplaced).alias("misplaced"),
-        f.count_if((total > 0) & ~acked & ~is_open).alias("unannounced"),
+        f.count_if((total > 0) & ~acked & ~is_open & ~is_aborted).alias("unannounced"),
+        f.count_if((total > 0) & ~acked & ~is_open & is_aborted).alias("aborted"),
         _first(missing, offset_of("place")).alias("first_hole"),
         _first(f.col("extra") > 0, offset_of("place")).alias("first_duplicate"),
     )

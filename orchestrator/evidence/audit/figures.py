@@ -147,7 +147,8 @@ def _first(row: Row, late: Row) -> str:
 
 
 def strange_records(rows: Iterable[Row], topic: str, at: str = "") -> Iterator[Finding]:
-    """Records of a topic that no ledger has, or that stand in another partition than was acknowledged.
+    """Records of a topic that no ledger has, that were aborted, or that stand in another partition than was
+    acknowledged.
 
     `at`: behind the partition's name, the place where several are looked at.
     """
@@ -156,6 +157,12 @@ def strange_records(rows: Iterable[Row], topic: str, at: str = "") -> Iterator[F
         if row["unannounced"]:
             text = f"{row['unannounced']:,} records that no ledger has: is a ledger incomplete?"
             yield Finding("unknown", f"{partition}: {text}")
+        if row.get("aborted"):
+            text = (
+                f"{row['aborted']:,} records of aborted transactions stand there as if committed: "
+                "does the mirror read with isolation.level read_committed?"
+            )
+            yield Finding("invalid", f"{partition}: {text}")
         if row.get("misplaced"):
             yield Finding("invalid", f"{partition}: {row['misplaced']:,} records of another partition")
 

@@ -30,12 +30,13 @@ written there after the move."""
 SEEN_WITHIN_S = 120.0
 """A client counts as back after a move if it was seen within this time."""
 
-ACKED, OPEN, FAILED, UNSERVED, FENCED = 1, 2, 4, 8, 16
+ACKED, OPEN, FAILED, UNSERVED, ABORTED, FENCED = 1, 2, 4, 8, 16, 32
 """What came of a send: acknowledged; no answer, so it may be there or not; refused for certain.
 
 An open or refused one is *unserved* as well where it was answered so (by a refusal, or by a time-out) after
 its producer had been acknowledged in the same life: the producer was there, and its record was not taken.
-*Fenced* is such a one in the last seconds of a life that a move ended.
+*Fenced* is such a one in the last seconds of a life that a move ended. *Aborted*: its transaction was, on
+purpose; no reader of what is committed may see it.
 """
 
 
@@ -63,10 +64,14 @@ class AuditedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class AuditedProducer:
-    """A producer; record number n of it belongs into the topic at n modulo the number of `topics`."""
+    """A producer; record number n of it belongs into the topic at n modulo the number of `topics`.
+
+    One that is `transactional` leaves offsets without a record in its logs: markers, and what was aborted.
+    """
 
     name: str
     topics: tuple[str, ...]
+    transactional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -173,6 +178,14 @@ class AuditInputs:
         return {1: self.moves[0].source} | {n: move.target for n, move in enumerate(self.moves, 2)}
 
     @property
+    def transactional_topics(self) -> frozenset[int]:
+        """Indexes of the topics that producers write in transactions."""
+        written = {
+            topic for producer in self.producers if producer.transactional for topic in producer.topics
+        }
+        return frozenset(index for index, topic in enumerate(self.topics) if topic.name in written)
+
+    @property
     def places(self) -> tuple[AuditedPlace, ...]:
         """Every cluster whose logs are read."""
         target = AuditedPlace(cluster=self.target, bootstrap=self.bootstrap, client=self.client)
@@ -252,7 +265,11 @@ def audit_inputs(
             if topic.name in mirror.topics
         ),
         producers=tuple(
-            AuditedProducer(name=producer.name, topics=producer.topics)
+            AuditedProducer(
+                name=producer.name,
+                topics=producer.topics,
+                transactional=bool(producer.transactional_ids),
+            )
             for producer in topology.producers_of(mirror.source)
         ),
         consumers=tuple(

@@ -43,10 +43,15 @@ _WHAT_CHANGED = "was a file removed or changed? the folder's manifest.json tells
 
 
 class LogSpan(NamedTuple):
-    """Where a log began and ended when it was read."""
+    """Where a log began and ended when it was read.
+
+    `records`: how many records of those that are looked at a second client has seen, of a log in which not
+    every offset has one; None where each has.
+    """
 
     start_offset: int
     end_offset: int
+    records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ class Kept:
         try:
             for row in data["logs"]:
                 place = TopicPartition(row["topic"], row["partition"])
-                logs.setdefault(row["cluster"], {})[place] = LogSpan(row["start_offset"], row["end_offset"])
+                logs.setdefault(row["cluster"], {})[place] = LogSpan(
+                    row["start_offset"], row["end_offset"], row.get("records")
+                )
             return cls(folder, logs, data["records"])
         except (KeyError, TypeError) as error:
             raise AuditError(str(folder / INDEX), f"lacks {error}", "was it changed?") from None
@@ -122,7 +129,8 @@ class Keeper:
         for left in (*place.glob(".*.crc"), place / "_SUCCESS"):
             left.unlink(missing_ok=True)
         self._rows += [
-            {"cluster": cluster, "topic": tp.topic, "partition": tp.partition, **log._asdict()}
+            {"cluster": cluster, "topic": tp.topic, "partition": tp.partition}
+            | {name: value for name, value in log._asdict().items() if value is not None}
             for tp, log in sorted(logs.items())
         ]
 

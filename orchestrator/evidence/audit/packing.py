@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from orchestrator.evidence.audit.inputs import ACKED, FAILED, FENCED, OPEN, UNSERVED, AuditInputs
+from orchestrator.evidence.audit.inputs import ABORTED, ACKED, FAILED, FENCED, OPEN, UNSERVED, AuditInputs
 from orchestrator.evidence.audit.kinds import ProcessedLedger, audited_kinds, whole_lines
 from orchestrator.evidence.audit.ledgers import sends_path
 from orchestrator.evidence.audit.result import Finding
@@ -88,19 +88,21 @@ def _is_packed(
 def pack_sends(inputs: AuditInputs, ledger: Path, packed: Path, of: tuple[int, int]) -> tuple[int, int]:
     """Pack one producer's ledger; `of` is the producer's index and the life.
 
-    A row for each acknowledged number, each that was refused for certain, and each open one: announced,
-    and neither acknowledged nor refused nor taken back. The last two are marked as unserved, too, where
-    that was said of them after the first acknowledgement. Returns the number of lines and of rows. Raises
-    `ValueError` where a whole line does not hold what it should.
+    A row for each acknowledged number, each that was refused for certain, each whose transaction was aborted,
+    and each open one: announced, and neither of these nor taken back. Refused and open ones are marked as
+    unserved, too, where that was said of them after the first acknowledgement. Returns the number of lines
+    and of rows. Raises `ValueError` where a whole line does not hold what it should.
     """
     lines = whole_lines(ledger, _SENDS)
-    events = {name: lines.filter(pc.equal(lines["event"], name)) for name in ("ack", "failed", "timeout")}
+    told = ("ack", "failed", "timeout", "aborted")
+    events = {name: lines.filter(pc.equal(lines["event"], name)) for name in told}
     acked = events["ack"]["sequence"].to_numpy()
     failed = np.setdiff1d(events["failed"]["sequence"].to_numpy(), acked)
-    settled = np.concatenate([acked, failed, _numbers(lines, "unsent")])
+    aborted = np.setdiff1d(events["aborted"]["sequence"].to_numpy(), np.concatenate([acked, failed]))
+    settled = np.concatenate([acked, failed, aborted, _numbers(lines, "unsent")])
     still_open = np.setdiff1d(_numbers(lines, "intent"), settled)
-    unplaced = np.concatenate([still_open, failed])
-    marks = np.repeat([ACKED, OPEN, FAILED], [len(acked), len(still_open), len(failed)])
+    unplaced = np.concatenate([still_open, failed, aborted])
+    marks = np.repeat([ACKED, OPEN, FAILED, ABORTED], list(map(len, (acked, still_open, failed, aborted))))
     producer, life = of
     unserved, fenced = _unserved(events)
     marks[len(acked) :] |= np.where(np.isin(unplaced, unserved), UNSERVED, 0)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.adapters.kafka.records import count_committed
 from orchestrator.adapters.spark import translated_spark_errors
 from orchestrator.errors import AuditError, ClusterError
 from orchestrator.evidence.audit import fates, figures, move_sums, readings, seconds, series, tables, timing
 from orchestrator.evidence.audit.extent import (
     Ranges,
+    counted_records,
+    logs_with_gaps,
     named_ranges,
     places_to_read,
     ranges_to_read,
@@ -44,7 +47,7 @@ from orchestrator.values import TopicPartition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
     """The audit's sources as DataFrames, with the columns of `tables`; `ranges` is what was to be read of the
-    logs of each place.
+    logs of each place, `counted` how many records that is where not every offset has one.
     """
 
     records: DataFrame
@@ -52,6 +55,7 @@ class Tables:
     processed: DataFrame
     counts: DataFrame
     ranges: Ranges
+    counted: Mapping[LogKey, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +124,19 @@ def _audit(
     if source.keep is not None:
         kept = _keep(spark, inputs, sides, Keeper(source.keep))
     ranges: dict[LogKey, tuple[int, int]] = {}
+    counted: dict[LogKey, int] = {}
     purged: list[Finding] = []
     records = []
     for place in inputs.places:
         number = sides.places.index(place.cluster)
         if kept is not None:
-            there, gone = ranges_to_read(inputs, sides, number, kept.logs.get(place.cluster, {}))
+            logs = kept.logs.get(place.cluster, {})
+            there, gone = ranges_to_read(inputs, sides, number, logs)
             logged = kept.read(spark, place.cluster)
         else:
-            _, there, gone, logged = _of_cluster(spark, inputs, sides, place)
+            logs, there, gone, logged = _of_cluster(spark, inputs, sides, place)
         ranges |= there
+        counted |= counted_records(inputs, sides, number, logs)
         purged += gone
         records.append(tables.records_of(logged, inputs, sides, number))
     with translated_spark_errors("kept records" if kept else f"cluster {inputs.target}", "auditing"):
@@ -139,6 +146,7 @@ def _audit(
             processed=tables.read_packed(spark, packed, "processed", tables.PROCESSED_SCHEMA),
             counts=tables.read_counts(spark, inputs),
             ranges=ranges,
+            counted=counted,
         )
         return audit_tables(spark, inputs, sources, found, purged)
 
@@ -154,6 +162,9 @@ def _of_cluster(
     logs = spans(cluster.log_ends(places_to_read(inputs, sides, number)).items())
     there, gone = ranges_to_read(inputs, sides, number, logs)
     named = named_ranges(inputs, sides, there, number)
+    gapped = logs_with_gaps(inputs, sides, number)
+    found = count_committed(cluster, {tp: span for tp, span in named.items() if tp in gapped})
+    logs |= {tp: logs[tp]._replace(records=count) for tp, count in found.items()}
     with translated_spark_errors(f"cluster {place.cluster}", "auditing"):
         return logs, there, gone, tables.read_logs(spark, inputs, cluster.properties, named)
 
@@ -191,7 +202,9 @@ def audit_tables(
             reading = pool.submit(
                 lambda: _collected(seconds.processed_per_second(sources.processed, fault_ms))
             )
-            partitions, unread = unread_partitions(inputs, sides, counting.result(), sources.ranges)
+            partitions, unread = unread_partitions(
+                inputs, sides, counting.result(), sources.ranges, sources.counted
+            )
             sends, processed = acking.result(), reading.result()
             _compare(found, inputs, sends, processed)
             unmeasured = Unmeasured(

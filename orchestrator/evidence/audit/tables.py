@@ -48,6 +48,7 @@ def read_logs(
 ) -> DataFrame:
     """Each range `[start, end)` at one place, read by Spark's Kafka source, in `kept.COLUMNS`.
 
+    As applications read it: what was aborted is not there.
     Of a record that no producer of the inputs wrote nothing is taken but its place, its time and its digest.
     """
     topics = sorted({tp.topic for tp in ranges})
@@ -58,6 +59,7 @@ def read_logs(
         .option("startingOffsets", offsets_json({tp: start for tp, (start, _) in ranges.items()}))
         .option("endingOffsets", offsets_json({tp: end for tp, (_, end) in ranges.items()}))
         .option("failOnDataLoss", "true")
+        .option("kafka.isolation.level", "read_committed")
         .load()
     )
     fields = f.split(f.col("value").cast("string"), ",", 6)

@@ -24,6 +24,9 @@ class ProducerConfig:
     the preload carries the header that a sabotaged mirror filters out. Every record has `headers`.
     `keep_bytes`: see `LedgerWriter`.
 
+    With a `transactional_id` it writes in transactions of at most `transaction_records`, and aborts each
+    `abort_every`-th of them (`transactional`).
+
     `message_timeout_s` is Kafka's own default (`delivery.timeout.ms`): it has to outlast the election of a
     leader. An idempotent producer that gives one record up begins a new epoch, in which the broker does not
     know what it has of the others: they may stand there twice, and the one comes behind them when it is sent
@@ -46,6 +49,9 @@ class ProducerConfig:
     value_size_bytes: int = 100
     message_timeout_s: float = 120.0
     sabotage_every: int | None = None
+    transactional_id: str = ""
+    transaction_records: int = 100
+    abort_every: int | None = 5
     keep_bytes: int | None = None
     later: dict[str, Any] = field(default_factory=dict)
 
@@ -55,7 +61,8 @@ class ConsumerConfig:
     """One member of a consumer group in one life.
 
     `hold_lag_records` keeps it so many records behind the end, over all its partitions together;
-    `stop_after_records` makes it commit and end; `max_rate_records_per_s` slows it down.
+    `stop_after_records` makes it commit and end; `max_rate_records_per_s` slows it down. What it holds back
+    is counted in offsets: where a log has gaps, records are fewer.
     """
 
     name: str

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -40,7 +41,8 @@ class WorkloadConsumer:
 
     Records wait in one queue a partition. `hold_lag_records` is a delay line: of each partition's
     queue the last records stay unprocessed, so the group is at least that far behind, and it never
-    claims a record that it did not process.
+    claims a record that it did not process. Who has read a log to its end goes on there, also where it ends
+    in what no reader sees: markers of transactions, records that were aborted.
     """
 
     def __init__(self, config: ConsumerConfig) -> None:
@@ -54,12 +56,14 @@ class WorkloadConsumer:
         self._clock = PlaceClock(folder)
         self._waiting: dict[TopicPartition, deque[tuple[int, str]]] = {}
         self._uncommitted: dict[TopicPartition, int] = {}
+        self._read_to_end: dict[TopicPartition, int] = {}
         self._count = 0
         self._client = Consumer(
             {
                 **config.properties,
                 "group.id": config.name,
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,
                 "auto.offset.reset": config.offset_reset,
                 "partition.assignment.strategy": "range",
                 # The shortest that brokers accept by default (group.min.session.timeout.ms).
@@ -112,7 +116,10 @@ class WorkloadConsumer:
     def _take(self, message: Message) -> None:
         error = message.error()
         if error is not None:
-            self._failed(error, message)
+            if error.name() == "_PARTITION_EOF":
+                self._read_to_end[TopicPartition(message.topic(), message.partition())] = message.offset()
+            else:
+                self._failed(error, message)
             return
         place = TopicPartition(message.topic(), message.partition())
         try:
@@ -132,7 +139,9 @@ class WorkloadConsumer:
         now_ms = _now_ms()
         for number, (place, queue) in enumerate(self._waiting.items()):
             share = -(-left // (len(self._waiting) - number))
-            count = min(max(len(queue) - held, 0), share)
+            count = _taken(queue, held, share)
+            if not queue and (end := self._read_to_end.pop(place, None)) is not None:
+                self._uncommitted[place] = end
             if count == 0:
                 continue
             taken = [queue.popleft() for _ in range(count)]
@@ -175,8 +184,8 @@ class WorkloadConsumer:
     def _lost(self, _client: Consumer, partitions: list[LibTopicPartition]) -> None:
         for lost in partitions:
             place = TopicPartition(lost.topic, lost.partition)
-            self._waiting.pop(place, None)
-            self._uncommitted.pop(place, None)
+            for known in (self._waiting, self._uncommitted, self._read_to_end):
+                known.pop(place, None)
             self._note("revoked", place)
         self._positions.write()
 
@@ -205,6 +214,14 @@ class WorkloadConsumer:
         self._positions.add(event, topic, partition, offset, _now_ms(), detail)
         if event in {"start", "stop"}:
             self._positions.write()
+
+
+def _taken(queue: deque[tuple[int, str]], held: int, most: int) -> int:
+    """How many records of a queue may be processed, where the last `held` offsets stay behind."""
+    if not queue:
+        return 0
+    until = queue[-1][0] + 1 - held
+    return sum(1 for _ in takewhile(lambda record: record[0] < until, islice(queue, most)))
 
 
 def _now_ms() -> int:

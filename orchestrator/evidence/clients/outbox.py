@@ -17,9 +17,9 @@ class Outbox(NamedTuple):
 def read_outbox(ledgers: Iterable[Path]) -> Outbox:
     """Read one producer's ledgers of all its lives, oldest first.
 
-    A number stands in an `intent` line before it is sent, and in an `ack` line once it is safe. An
-    `unsent` line takes back what a cleanly ended producer announced and did not send. A torn line
-    counts as not written: the number in it is sent again, which is the safe side.
+    A number stands in an `intent` line before it is sent, and in an `ack` line once it is safe. An `aborted`
+    line gives it up for good. An `unsent` line takes back what a cleanly ended producer announced and did not
+    send. A torn line counts as not written: the number in it is sent again, which is the safe side.
     """
     announced: list[range] = []
     settled: set[int] = set()
@@ -28,8 +28,8 @@ def read_outbox(ledgers: Iterable[Path]) -> Outbox:
         for line in path.read_bytes().split(b"\n"):
             if not line.endswith(b",."):
                 continue
-            if line.startswith(b"ack,"):
-                settled.add(int(line[4 : line.index(b",", 4)]))
+            if line.startswith((b"ack,", b"aborted,")):
+                settled.add(int(line.split(b",", 2)[1]))
             elif line.startswith((b"intent,", b"unsent,")):
                 event, first, until, _rest = line.split(b",", 3)
                 numbers = range(int(first), int(until))

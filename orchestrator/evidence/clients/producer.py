@@ -30,7 +30,7 @@ _BURST_RECORDS = 1_000
 # As fast as the cluster takes them means: with so many on their way, enough for several full requests.
 _UNANSWERED_RECORDS = 4_000
 _WRITE_INTERVAL_S = 0.05
-_FLUSH_TIMEOUT_S = 5.0
+FLUSH_TIMEOUT_S = 5.0
 # After these the broker may hold the record all the same: nobody can tell (indeterminate).
 _UNANSWERED = {
     "_MSG_TIMED_OUT",
@@ -66,7 +66,7 @@ class WorkloadProducer:
 
     def run(self) -> None:
         """Send until told to stop, or until `max_records` were sent."""
-        self._ledger.add("start", self._next, *[None] * 5, _now_ms(), *[None] * 2)
+        self._ledger.add("start", self._next, *[None] * 5, now_ms(), *[None] * 2)
         self._note_clock()
         self._send_again(self._outbox.unacknowledged)
         first = self._next
@@ -78,12 +78,13 @@ class WorkloadProducer:
 
     def _send_again(self, sequences: Sequence[int]) -> None:
         for first, until in _runs(sequences):
-            self._ledger.add("intent", first, until, *[None] * 4, _now_ms(), 1, None)
+            self._ledger.add("intent", first, until, *[None] * 4, now_ms(), 1, None)
         self._ledger.write()
         for sequence in sequences:
             if not self._send(sequence, is_resent=True):
                 break
         self._poll(0)
+        self._settle(is_end=True)
 
     def _send_until(self, end: int | None, rate_records_per_s: float | None) -> None:
         """Send new numbers up to `end` (exclusive), as fast as possible or at a rate."""
@@ -100,6 +101,11 @@ class WorkloadProducer:
             while self._next < due and self._send(self._next, is_resent=False):
                 self._next += 1
             self._poll(0 if rate_records_per_s is None else 0.01)
+            self._settle(is_end=False)
+        self._settle(is_end=True)
+
+    def _settle(self, *, is_end: bool) -> None:
+        """Whoever writes in transactions ends the open one where that is due, and surely at an end."""
 
     def _await_answers(self) -> None:
         """Until few records wait for an answer: their time-out begins when they are queued.
@@ -119,14 +125,14 @@ class WorkloadProducer:
         """Write down numbers before they are sent: after a kill, those without an answer are known."""
         if due > self._intended:
             until = max(due, self._intended + int(block_records))
-            self._ledger.add("intent", self._intended, until, *[None] * 4, _now_ms(), 0, None)
+            self._ledger.add("intent", self._intended, until, *[None] * 4, now_ms(), 0, None)
             self._ledger.write()
             self._intended = until
 
     def _send(self, sequence: int, *, is_resent: bool) -> bool:
         """Whether it was sent, or refused for certain: not where the queue is full and it is time to stop."""
         config = self._config
-        sent_ms = _now_ms()
+        sent_ms = now_ms()
         record = RecordId(config.name, sequence, config.life)
         every = config.sabotage_every
         is_marked = every is not None and sequence >= config.preload_records and sequence % every == 0
@@ -153,7 +159,7 @@ class WorkloadProducer:
                     return True
                 # An idempotent producer that met a fatal error never sends again; a new one does.
                 self._client.purge()
-                self._client.flush(_FLUSH_TIMEOUT_S)
+                self._client.flush(FLUSH_TIMEOUT_S)
                 self._client = self._connected()
                 return True
             else:
@@ -164,14 +170,14 @@ class WorkloadProducer:
     ) -> None:
         if error is None:
             place = f"{message.topic()},{message.partition()},{message.offset()}"
-            line = f"ack,{sequence},,{place},{sent_ms},{_now_ms()},{int(is_resent)},"
+            line = f"ack,{sequence},,{place},{sent_ms},{now_ms()},{int(is_resent)},"
             self._ledger.add_lines([line])
         else:
             event = "timeout" if error.name() in _UNANSWERED else "failed"
             self._answered(event, sequence, sent_ms, is_resent, error)
 
     def _answered(self, event: str, sequence: int, sent_ms: int, is_resent: bool, error: KafkaError) -> None:
-        fields = (event, sequence, *[None] * 4, sent_ms, _now_ms(), int(is_resent), error.name())
+        fields = (event, sequence, *[None] * 4, sent_ms, now_ms(), int(is_resent), error.name())
         self._ledger.add(*fields)
 
     def _poll(self, timeout_s: float) -> None:
@@ -188,30 +194,30 @@ class WorkloadProducer:
             self._ledger.add("clock", *fields, *[None] * 2)
 
     def _finish(self) -> None:
-        if self._client.flush(_FLUSH_TIMEOUT_S):
+        if self._client.flush(FLUSH_TIMEOUT_S):
             # What nobody answered is written down as such, not left out: it may be there or not.
             self._client.purge()
-            self._client.flush(_FLUSH_TIMEOUT_S)
+            self._client.flush(FLUSH_TIMEOUT_S)
         if self._intended > self._next:
-            self._ledger.add("unsent", self._next, self._intended, *[None] * 4, _now_ms(), 0, None)
-        self._ledger.add("stop", self._next, *[None] * 5, _now_ms(), *[None] * 2)
+            self._ledger.add("unsent", self._next, self._intended, *[None] * 4, now_ms(), 0, None)
+        self._ledger.add("stop", self._next, *[None] * 5, now_ms(), *[None] * 2)
         self._ledger.close()
 
     def _connected(self) -> Producer:
-        return Producer(
-            {
-                **self._config.properties,
-                "acks": self._config.acks,
-                "enable.idempotence": self._config.acks == "all",
-                "allow.auto.create.topics": False,
-                # Few larger requests: each one costs every replica and every reader a round of its own.
-                "linger.ms": 100,
-                "message.timeout.ms": int(self._config.message_timeout_s * 1000),
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 200,
-            },
-            logger=logger,
-        )
+        return Producer(self._properties(), logger=logger)
+
+    def _properties(self) -> dict[str, object]:
+        return {
+            **self._config.properties,
+            "acks": self._config.acks,
+            "enable.idempotence": self._config.acks == "all",
+            "allow.auto.create.topics": False,
+            # Few larger requests: each one costs every replica and every reader a round of its own.
+            "linger.ms": 100,
+            "message.timeout.ms": int(self._config.message_timeout_s * 1000),
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 200,
+        }
 
 
 def _runs(sequences: Sequence[int]) -> list[tuple[int, int]]:
@@ -225,15 +231,16 @@ def _runs(sequences: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Unix epoch milliseconds by this machine's clock."""
     return time.time_ns() // 1_000_000
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_producer(kind: type[WorkloadProducer], arguments: Sequence[str]) -> None:
     """Run one producer from its configuration file until SIGTERM."""
     config = read_config(Path(arguments[0]), ProducerConfig)
     lived = lives(Path(config.ledgers), "producers", config.name)
-    producer = WorkloadProducer(in_its_life(config, lived))
+    producer = kind(in_its_life(config, lived))
 
     def stop(_signal: int, _frame: object) -> None:
         producer.is_stopping = True
@@ -244,4 +251,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_producer(WorkloadProducer, sys.argv[1:])

@@ -328,7 +328,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
 class Report:
-    """One report. `sabotage` names what a drill broke on purpose, to show that the audit finds it.
+    """One report. `case` names what was rehearsed, as `drill --list` does; `sabotage` what a drill broke on
+    purpose, to show that the audit finds it.
 
     `canaries`: of a real run, which is measured by them alone. `simulation`: whether it is one; None in a
     report of an earlier version, like everything that it does not have. `fault` is the last of `faults`.
@@ -338,6 +339,7 @@ class Report:
     format_version: Literal[1] = 1
     topology: str
     scenario: str
+    case: str | None = None
     backend: str
     versions: Mapping[str, str]
     environment: Mapping[str, Scalar] = field(default_factory=dict)

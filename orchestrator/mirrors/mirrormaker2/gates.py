@@ -6,7 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.mirrors.mirrormaker2.connectors import connector_names, may_lack_tasks, refused_values
+from orchestrator.mirrors.mirrormaker2.connectors import (
+    connector_names,
+    may_lack_tasks,
+    refused_values,
+    source_isolation,
+)
 from orchestrator.mirrors.mirrormaker2.loss import (
     lag_by_partition,
     predicted_loss,
@@ -20,6 +25,7 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.rejoining import Rejoining
 from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+from orchestrator.topology.flows import transactional_topics
 from orchestrator.wording import listed, plural
 
 _PLAINLY = (
@@ -65,7 +71,7 @@ def mirror_there(s: Situation) -> GateResult:
 
 
 def mirror_trusted(s: Situation) -> GateResult:
-    """No marker of a transaction stands between the copies, and no record was passed over.
+    """No marker of a transaction stands between the copies, and no record was passed over or was aborted.
 
     Markers at the target and gaps of the source cancel out between two offset syncs; a connector that
     tolerates errors goes on behind a record that it could not write. The workers that run the file's mirror
@@ -86,6 +92,12 @@ def mirror_trusted(s: Situation) -> GateResult:
         and copy in writers
         and writers[copy].transactional
     ]
+    told = transactional_topics(s.topology.producers)
+    aborted = [
+        topic
+        for topic in mirror.topics
+        if topic in told or (topic in writers and writers[topic].transactional)
+    ]
     unknown = next((part for part in parts.values() if part.value is None), None)
     if unknown is not None and not marked:
         return absent("mirror-trusted", unknown, limit)
@@ -98,6 +110,14 @@ def mirror_trusted(s: Situation) -> GateResult:
             if wrong
             else []
         )
+        # One that is still to be made has no configuration yet, and gets what dcctl gives it.
+        config = {} if part.value is None else part.value.config
+        if config and aborted and source_isolation(config) != "read_committed":
+            reasons.append(f"{each} copies aborted records too, of {listed(aborted)}")
+            hints.append(
+                f"set source.consumer.isolation.level=read_committed at {each} (dcctl apply FILE), "
+                "and copy the topics again (docs/copies.md)"
+            )
     if seen.settings.value is not None:
         measured.append(f"{name}, and its Connect workers")
         if seen.settings.value.in_transactions:

@@ -54,7 +54,8 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
                 programs[place.dc].append(_canary(simulation, "producer", producer, place))
                 continue
             config = _producer_config(simulation, scenario, shares[producer.name], producer, place)
-            programs[place.dc].append(_program(site, "producer", producer.name, config))
+            how = "transactional" if config.transactional_id else "producer"
+            programs[place.dc].append(_program(site, "producer", producer.name, config, module=how))
     for consumer in topology.consumers:
         for place in places(topology, consumer.cluster):
             if consumer.canary:
@@ -165,9 +166,16 @@ def _producer_config(
         preload_records=scenario.preload_records(share) if is_first else 0,
         go_on_when=str(word_to_go_on(simulation)) if is_first else "",
         value_size_bytes=scenario.value_size_bytes,
+        transactional_id=transactional_id(producer),
         sabotage_every=scenario.sabotage_every if place.life == scenario.sabotage_life else None,
         later={"preload_records": 0, "go_on_when": "", "sabotage_every": None},
     )
+
+
+def transactional_id(producer: Producer) -> str:
+    """Under which the one process that a simulation has of a producer writes; empty without transactions."""
+    first = next(iter(producer.transactional_ids), "")
+    return f"{first.removesuffix('*')}{producer.name}" if first.endswith("*") else first
 
 
 def group_program(simulation: Simulation, consumer: Consumer, place: Place, role: Role) -> Program:
@@ -216,11 +224,13 @@ def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, plac
             f"consumer {consumer.name}", "has no checkpoint path at this site", "add it to the topology file"
         )
     archive = spark_class_archive()
+    login = simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc)
     return QueryConfig(
         name=consumer.name,
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
+        # librdkafka reads what is committed unless told otherwise, the Java client of a query does not.
+        properties={**login, "isolation.level": "read_committed"},
         topics=topics_read(consumer, place.mirror),
         checkpoint=checkpoint,
         jars=[str(jar) for jar in spark_connector_jars()],
@@ -236,19 +246,25 @@ def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, plac
 
 _MODULES = {
     "producer": "orchestrator.evidence.clients.producer",
+    "transactional": "orchestrator.evidence.clients.transactional",
     "consumer": "orchestrator.evidence.clients.consumer",
     "spark": "orchestrator.simulation.workload.spark_query",
 }
 
 
 def _program(
-    site: Host, kind: str, name: str, config: ProducerConfig | ConsumerConfig | QueryConfig
+    site: Host,
+    kind: str,
+    name: str,
+    config: ProducerConfig | ConsumerConfig | QueryConfig,
+    *,
+    module: str = "",
 ) -> Program:
     path = f"clients/{kind}-{name}.json"
     site.files.write(path, config_text(config), is_private=True)
     return Program(
         name=f"{kind}-{name}",
-        command=(sys.executable, "-m", _MODULES[kind], str(site.files.place(path))),
+        command=(sys.executable, "-m", _MODULES[module or kind], str(site.files.place(path))),
         environment=_environment(site),
         stop_timeout_s=_STOP_TIMEOUT_S,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.evidence.audit.ledgers import END_MARK, lives, positions_path
@@ -19,24 +19,33 @@ from orchestrator.values import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class WorkloadProgress:
-    """Records acknowledged per producer and processed per consumer, all lives together."""
+    """Records acknowledged per producer and processed per consumer, all lives together.
+
+    `aborted`: written in transactions that were aborted on purpose.
+    """
 
     acked: Mapping[str, int]
     processed: Mapping[str, int]
+    aborted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def written(self) -> int:
+        """Records that brokers have taken, whatever became of their transactions."""
+        return sum(self.acked.values()) + sum(self.aborted.values())
 
 
 class _Counter:
     """Counts a pattern in files that only grow, reading only what was added since the last time."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[Path, int], tuple[int, int]] = {}
+        self._seen: dict[tuple[Path, int, bytes], tuple[int, int]] = {}
 
     def count(self, path: Path, pattern: bytes) -> int:
         """How often the pattern (without overlaps) is in the file now; 0 for a file that is gone."""
         try:
             with path.open("rb") as file:
                 # A folder of the same name may hold another file by now.
-                key = (path, os.fstat(file.fileno()).st_ino)
+                key = (path, os.fstat(file.fileno()).st_ino, pattern)
                 start, found = self._seen.get(key, (0, 0))
                 file.seek(start)
                 added = file.read()
@@ -53,10 +62,7 @@ _COUNTER = _Counter()
 
 def workload_progress(ledgers: Path) -> WorkloadProgress:
     """Count lines of the ledgers as they stand. A Spark query counts by what it committed."""
-    acked = {
-        folder.name: sum(_COUNTER.count(path, b"\nack,") for path in folder.glob("life-*.csv"))
-        for folder in sorted((ledgers / "producers").glob("*"))
-    }
+    acked, aborted = (_told(ledgers, pattern) for pattern in (b"\nack,", b"\naborted,"))
     processed = {}
     for folder in sorted((ledgers / "consumers").glob("*")):
         logs = [_COUNTER.count(path, b"\n") - 1 for path in folder.glob("life-*.processed.csv")]
@@ -68,7 +74,20 @@ def workload_progress(ledgers: Path) -> WorkloadProgress:
             for life in lives(ledgers, "consumers", folder.name)
             for first, last in [_first_and_last(positions_path(ledgers, folder.name, life), life)]
         )
-    return WorkloadProgress(acked, processed)
+    return WorkloadProgress(acked, processed, aborted)
+
+
+def acked_in(ledgers: Path, topic: str) -> int:
+    """Records of one topic that producers were told are there, in all lives: `ack` lines alone name one."""
+    return sum(_told(ledgers, f",,{topic},".encode()).values())
+
+
+def _told(ledgers: Path, pattern: bytes) -> dict[str, int]:
+    """How often a pattern stands in the ledgers of each producer."""
+    return {
+        folder.name: sum(_COUNTER.count(path, pattern) for path in folder.glob("life-*.csv"))
+        for folder in sorted((ledgers / "producers").glob("*"))
+    }
 
 
 def lags_text(lags: Mapping[str, int]) -> str:

@@ -49,6 +49,20 @@ def acks_weak(topology: Topology) -> Iterator[Finding]:
 
 
 @rule(
+    "acks-transactions",
+    "error",
+    "Producers that write in transactions wait for all in-sync replicas",
+    "Kafka's clients refuse a transactional.id with any other acks.",
+)
+def acks_transactions(topology: Topology) -> Iterator[Finding]:
+    """Weaker acks beside transactional ids."""
+    for index, producer in enumerate(topology.producers):
+        if producer.transactional_ids and producer.acks != "all":
+            message = f"producer `{producer.name}` writes in transactions, and has acks {producer.acks}"
+            yield Finding(("producers", index, "acks"), message, "take acks: all")
+
+
+@rule(
     "principal-mirror",
     "error",
     "No application shares the mirror's principal",
@@ -222,6 +236,7 @@ def untranslatable_duplicates(topology: Topology) -> Iterator[Finding]:
 RULES: tuple[Rule, ...] = (
     acks_loss_budget,
     acks_weak,
+    acks_transactions,
     principal_mirror,
     principal_shared,
     producer_mark_shared,

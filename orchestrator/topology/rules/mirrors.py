@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
+from orchestrator.topology.flows import (
+    FIXED_CONNECTOR_PROPERTIES,
+    HEARTBEATS_TOPIC,
+    REFUSED_CONNECTOR_VALUES,
+    transactional_topics,
+)
 from orchestrator.topology.mirrored_topics import matching, pattern_problem
 from orchestrator.topology.model import Topology
 from orchestrator.topology.pattern_matching import by_pattern, matched
@@ -239,6 +244,24 @@ def connector_properties(topology: Topology) -> Iterator[Finding]:
                 yield Finding(place, f"connectors may not set {key} to {value}: {why}", "remove it")
 
 
+@rule(
+    "mirror-isolation",
+    "error",
+    "A mirror copies no record of an aborted transaction",
+    "Without isolation.level read_committed such records arrive as if they had been committed.",
+)
+def mirror_isolation(topology: Topology) -> Iterator[Finding]:
+    """Mirrors of topics that are written in transactions, whose connectors are told to read everything."""
+    written = transactional_topics(topology.producers)
+    for index, mirror in enumerate(topology.replication):
+        told = str(mirror.connectors.get(_ISOLATION, "read_committed"))
+        if told != "read_committed" and (topics := sorted(written.intersection(mirror.topics))):
+            message = f"with {_ISOLATION} {told} aborted records of {quoted(topics)} would be copied"
+            path: Path = ("replication", index, "connectors", _ISOLATION)
+            yield Finding(path, message, "remove it: read_committed is set without it")
+
+
+_ISOLATION = "source.consumer.isolation.level"
 _KEYS = {
     "offset-syncs.topic.location": "offset_syncs",
     "replication.policy.class": "policy",
@@ -349,6 +372,7 @@ RULES: tuple[Rule, ...] = (
     offset_syncs_at_source,
     offset_syncs_unreachable,
     connector_properties,
+    mirror_isolation,
     mirror_flush,
     topic_not_mirrored,
     mirror_weaker,

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from orchestrator.evidence.audit.fates import copied_figures, own_figures, record_fates
-from orchestrator.evidence.audit.inputs import ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
+from orchestrator.evidence.audit.inputs import ABORTED, ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
 from orchestrator.evidence.audit.numbers import key_number
 from orchestrator.evidence.audit.sides import Side, Sides
 from orchestrator.evidence.audit.tables import SENDS_SCHEMA
@@ -51,7 +51,16 @@ def figures(
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
         sums = found.setdefault(row["topic"], {})
-        for key in ("acked", "present", "refused", "unserved", "unannounced", "open_absent", "hole"):
+        for key in (
+            "acked",
+            "present",
+            "refused",
+            "unserved",
+            "unannounced",
+            "open_absent",
+            "hole",
+            "aborted",
+        ):
             sums[key] = sums.get(key, 0) + row[key]
     return found
 
@@ -86,6 +95,22 @@ def test_refused_and_unserved_sends_are_counted_by_topic(spark: SparkSession) ->
     assert after[PAYMENTS]["open_absent"] == 2
     before = figures(spark, MIRRORED, records, sends)
     assert before[ORDERS]["refused"] == 1
+
+
+def test_an_aborted_record_is_no_loss_and_its_copy_is_found(spark: SparkSession) -> None:
+    """A mirror that reads what was not committed delivers it: that no ledger has it would say too little."""
+    sends = [acked(1, 0, ORDERS, 0), unacked(1, ABORTED, 1, ORDERS), unacked(1, ABORTED, 2, ORDERS)]
+    (alone,) = figures(spark, MIRRORED, [copy(MIRRORED, ORDERS, 0, 0)], sends).values()
+    assert {key: alone[key] for key in ("acked", "present", "hole", "open_absent", "aborted")} == {
+        "acked": 1,
+        "present": 1,
+        "hole": 0,
+        "open_absent": 0,
+        "aborted": 0,
+    }
+    records = [copy(MIRRORED, ORDERS, 0, 0), copy(MIRRORED, ORDERS, 1, 2)]
+    (copied,) = figures(spark, MIRRORED, records, sends).values()
+    assert (copied["aborted"], copied["unannounced"]) == (1, 0)
 
 
 def test_the_oldest_lost_record_is_told_by_when_it_was_acknowledged(spark: SparkSession) -> None:

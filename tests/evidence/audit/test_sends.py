@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from orchestrator.evidence.audit.clocks import ClockReading
 from orchestrator.evidence.audit.inputs import (
+    ABORTED,
     ACKED,
     FAILED,
     FENCED,
@@ -85,6 +86,19 @@ def test_refusals_after_the_first_acknowledgement_are_unserved(tmp_path: Path) -
         3: FAILED | UNSERVED,
         5: OPEN | UNSERVED,
         **dict.fromkeys((2, 4, 6, 8, 9), OPEN),
+    }
+
+
+def test_aborted_numbers_are_neither_open_nor_unserved(tmp_path: Path) -> None:
+    """Nobody was refused, and nobody waits for an answer: neither a loss nor a finding can come of them."""
+    aborted = (f"aborted,{number},,,,,1000,2100,0,,." for number in (2, 3))
+    path = ledger(tmp_path, 2, START.format(0), intent(0, 5), ack(0, 2_000), *aborted, ack(1, 2_000))
+    pack_sends(INPUTS, path, tmp_path / "packed.parquet", (0, 2))
+    rows = pq.read_table(tmp_path / "packed.parquet").to_pylist()
+    assert {row["sequence"]: row["mark"] for row in rows} == {
+        **dict.fromkeys((0, 1), ACKED),
+        **dict.fromkeys((2, 3), ABORTED),
+        4: OPEN,
     }
 
 

@@ -49,6 +49,17 @@ def test_a_clean_end_takes_back_what_was_not_sent(tmp_path: Path) -> None:
     assert read_outbox([path]) == (6, [])
 
 
+def test_what_was_aborted_is_given_up(tmp_path: Path) -> None:
+    """It was never to be read; what failed is sent again."""
+    path = tmp_path / "life-1.csv"
+    with LedgerWriter(path, SENDS_COLUMNS) as ledger:
+        announce(ledger, 0, 4)
+        acknowledge(ledger, 0)
+        ledger.add("aborted", 1, *[None] * 4, 1_000, 1_005, 0, None)
+        ledger.add("failed", 2, *[None] * 4, 1_000, 1_005, 0, "_PURGE_QUEUE")
+    assert read_outbox([path]) == (4, [2, 3])
+
+
 def test_an_acknowledgement_in_a_later_life_settles(tmp_path: Path) -> None:
     """A producer that starts a third time owes only what the second left."""
     first, second = tmp_path / "life-1.csv", tmp_path / "life-2.csv"

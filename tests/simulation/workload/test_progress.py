@@ -15,7 +15,7 @@ from orchestrator.evidence.audit.ledgers import (
     sends_path,
 )
 from orchestrator.evidence.clients.ledger import LedgerWriter
-from orchestrator.simulation.workload.progress import workload_progress
+from orchestrator.simulation.workload.progress import acked_in, workload_progress
 
 
 def test_nothing_yet(tmp_path: Path) -> None:
@@ -47,6 +47,17 @@ def test_both_lives_count(tmp_path: Path) -> None:
         with LedgerWriter(sends_path(tmp_path, "checkout", life), SENDS_COLUMNS) as sends:
             sends.add("ack", life, None, "orders", 0, 0, 1_000, 1_001, 0, None)
     assert workload_progress(tmp_path).acked == {"checkout": 2}
+
+
+def test_aborted_records_are_written_and_not_acknowledged(tmp_path: Path) -> None:
+    """Whoever waits until so many were written must not wait for those that nobody will acknowledge."""
+    with LedgerWriter(sends_path(tmp_path, "checkout", 1), SENDS_COLUMNS) as sends:
+        for sequence, event, topic in ((0, "ack", "orders"), (1, "ack", "payments"), (2, "aborted", None)):
+            place = (topic, None if topic is None else 0, None if topic is None else sequence)
+            sends.add(event, sequence, None, *place, 1_000, 1_001, 0, None)
+    progress = workload_progress(tmp_path)
+    assert (progress.acked, progress.aborted, progress.written) == ({"checkout": 2}, {"checkout": 1}, 3)
+    assert acked_in(tmp_path, "orders") == 1
 
 
 def test_a_query_counts_by_what_it_committed(tmp_path: Path) -> None:
