@@ -8,7 +8,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.moves.ports import FinalMap
 from orchestrator.ports.servers import Kafka
 from orchestrator.replication.by_content import Positions, fingerprints_read, places_by_content
-from orchestrator.replication.content import Fingerprint
+from orchestrator.replication.content import Fingerprint, unchecked
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
@@ -36,7 +36,7 @@ def with_sampled_places(
     history: SampleHistory,
     logs: Mapping[TopicPartition, LogEnd],
 ) -> OffsetMap:
-    """The map with the places of all positions that the watcher has recorded. Raises `ClusterError`."""
+    """The map with the places of all positions that the watcher has recorded."""
     positions = positions_of({group: history.positions(group) for group in history.groups})
     return with_places(target, mirror, offset_map, positions, history.fingerprints, logs)
 
@@ -85,19 +85,25 @@ def with_places(  # noqa: PLR0917 - a map, and all that its places are read from
     fingerprints: Mapping[TopicPartition, Sequence[Fingerprint]],
     logs: Mapping[TopicPartition, LogEnd],
 ) -> OffsetMap:
-    """The map with the places of `positions`, where their partitions may have gaps. Raises `ClusterError`.
+    """The map with the places of `positions`, where their partitions may have gaps.
 
-    `fingerprints`: by rising position. `logs`: those of the copies.
+    `fingerprints`: by rising position. `logs`: of the copies. Where the target does not let these be read,
+    the places are the map's, and none of them is called exact.
     """
     open_ones = {tp: ats for tp, ats in positions.items() if offset_map.may_have_gaps(tp)}
     if not open_ones:
         return offset_map
-    with target.contents() as reader:
-        return places_by_content(
-            reader,
-            offset_map,
-            open_ones,
-            fingerprints=fingerprints,
-            copies={tp: mirror.mirrored(tp) for tp in open_ones},
-            logs=logs,
-        )
+    try:
+        with target.contents() as reader:
+            return places_by_content(
+                reader,
+                offset_map,
+                open_ones,
+                fingerprints=fingerprints,
+                copies={tp: mirror.mirrored(tp) for tp in open_ones},
+                logs=logs,
+            )
+    except ClusterError as error:
+        why = f"the copies cannot be read: {error.problem}"
+        places = {(tp, at): offset_map.translate(tp, at) for tp, ats in open_ones.items() for at in ats}
+        return offset_map.checked_by_content({at: unchecked(place, why) for at, place in places.items()})

@@ -106,16 +106,19 @@ def places_by_content(
         for at in sorted(set(ats))
     ]
     spans: dict[tuple[TopicPartition, int], range] = {}
-    left = READ_AT_MOST
+    left, read_up_to = READ_AT_MOST, dict.fromkeys(positions, 0)
     for one in asked:
         stretch = None if one.wanted is None else offset_map.open_stretch(one.source, one.wanted.position)
         log = logs.get(copies[one.source])
         if one.wanted is None or stretch is None or log is None or stretch.start < log.start_offset:
             continue
         span = stretch_to_read(stretch, log.end_offset)
-        if len(span) <= left:
+        # Positions rise, and so do their stretches: what is read for one is there for the next.
+        further = max(0, span.stop - max(span.start, read_up_to[one.source]))
+        if further <= left:
             spans[one.source, one.wanted.position] = span
-            left -= len(span)
+            left -= further
+            read_up_to[one.source] = max(read_up_to[one.source], span.stop)
     read = _Read.of(reader, {(copies[source], span): None for (source, _), span in spans.items()}, timeout_s)
     places: dict[tuple[TopicPartition, int], Translated] = {}
     for one in asked:

@@ -89,12 +89,14 @@ def stretch_to_read(stretch: OpenStretch, log_end: int) -> range:
     return range(stretch.start, max(stretch.start, stop))
 
 
-def unchecked(by_map: Translated) -> Translated:
-    """A place for whose position nobody kept a record: where there may be gaps it is not called exact."""
+_NO_RECORD = "no record that stands for the position is known"
+
+
+def unchecked(by_map: Translated, why: str = _NO_RECORD) -> Translated:
+    """A place that nobody could confirm: where there may be gaps it is not called exact."""
     if not by_map.is_exact:
         return by_map
-    reason = f"{by_map.reason}; not confirmed by content: no record that stands for the position is known"
-    return by_map._replace(is_exact=False, reason=reason)
+    return by_map._replace(is_exact=False, reason=f"{by_map.reason}; not confirmed by content: {why}")
 
 
 def checked(by_map: Translated, wanted: Fingerprint, read: ReadStretch) -> Translated:

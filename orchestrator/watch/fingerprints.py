@@ -84,6 +84,7 @@ class FingerprintKeeper:
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._round = 0
         self._reader: Contents | None = None
+        self._is_lost = False
         self._said = ""
 
     def start(self) -> None:
@@ -98,7 +99,11 @@ class FingerprintKeeper:
 
     def offer(self, reading: SourceReading, writers: Mapping[str, TopicWriters]) -> None:
         """Take the positions of a round, in partitions that may have gaps by what is known of `writers`."""
-        if reading.outcome == "failed" or not self._at_once:
+        if not self._at_once:
+            return
+        self._is_lost = reading.outcome == "failed"
+        if self._is_lost:
+            self._wake.set()
             return
         with self._guard:
             self._round += 1
@@ -169,6 +174,10 @@ class FingerprintKeeper:
 
     def look(self) -> str:
         """Read what is wanted and not known, as much as a round may; returns why that failed."""
+        if self._is_lost:
+            # A client of a cluster that has died would turn in circles.
+            self._close()
+            return ""
         try:
             wanted = self._chosen()
             if wanted:
@@ -213,6 +222,10 @@ class FingerprintKeeper:
                 partition = self._partitions.get(tp)
                 if partition is None or partition.identity != seen[tp].identity:
                     continue
+                for position in wanted[tp]:
+                    if position not in by_position and position in partition.wanted:
+                        # Not read in time: others come first the next time.
+                        partition.wanted[position] = partition.wanted[position][0], self._round
                 for position, one in by_position.items():
                     if one is None:
                         partition.without.add(position)
