@@ -33,6 +33,12 @@ def local_checkpoint(subject: str, location: str) -> Path:
     parts = urlsplit(location)
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
         location = parts.path
+    elif parts.scheme == "file":
+        raise DcctlError(
+            subject,
+            f"checkpoint {location}: file://{parts.netloc}/ names another host",
+            "mount it, and write file:///path",
+        )
     elif parts.scheme:
         raise DcctlError(
             subject,

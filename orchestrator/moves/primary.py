@@ -98,7 +98,7 @@ class RecordPrimary(_Recorded, name="record-primary", title="Record that {primar
 class RecordPrimaryUnlessBack(
     _Recorded,
     name="record-primary-unless-back",
-    title="Record that {primary} is primary, unless {unless_back} answers again",
+    title="Record that {primary} is primary, if {unless_back}, looked at once more, lets no application in",
 ):
     """Look at the source once more; only if nothing of it lets applications in, record it.
 

@@ -156,7 +156,11 @@ class Move:
         gone = {way.left.cluster for way in self.ways if way.reach == "gone" and not way.left.sites}
         for way in self.ways:
             if way.entered.cluster in gone:
-                raise DcctlError(f"cluster {way.entered}", "is lost, so no application can be moved to it")
+                raise DcctlError(
+                    f"cluster {way.entered}",
+                    "is left as lost by this same move, so no application can be moved to it",
+                    "move to another cluster",
+                )
             for other in self.ways:
                 both = set(way.who.rules) & set(other.who.rules)
                 if both and way.left.cluster == other.entered.cluster:

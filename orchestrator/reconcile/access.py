@@ -88,14 +88,14 @@ class OnRules(Reversible, VerifiedUndo, Batch, expected_s=0.3):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class CreateAcls(OnRules, name="create-acls", phase="access", title="Allow"):
+class CreateAcls(OnRules, name="create-acls", phase="access", title="Create access rules for"):
     """Create rules; those that exist stay."""
 
     CREATES: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class DeleteAcls(OnRules, name="delete-acls", phase="remove", title="Withdraw"):
+class DeleteAcls(OnRules, name="delete-acls", phase="remove", title="Delete access rules for"):
     """Delete rules; one that is not there is no error."""
 
     CREATES: ClassVar[bool] = False

@@ -9,6 +9,7 @@ from typing import Literal
 from orchestrator.ports.servers import Kafka
 from orchestrator.topology.agreement import DEFAULTS as COMPARED
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 Listening = Literal["yes", "refused", "silent"]
 
@@ -52,11 +53,16 @@ class TopicState:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+def too_few_in_sync(in_sync: int, needed: int) -> str:
+    """Why a partition cannot be written, in words."""
+    return f"{plural(in_sync, 'replica')} in sync, min.insync.replicas is {needed}"
+
+
 def degraded_partitions(topics: Mapping[str, TopicState]) -> list[str]:
     """Partitions that cannot be written: without a leader, or with too few replicas in sync."""
     return [
         f"{name}-{number}: "
-        + ("no leader" if leader < 0 else f"{isr} of {state.min_insync_replicas} replicas in sync")
+        + ("no leader" if leader < 0 else too_few_in_sync(isr, state.min_insync_replicas))
         for name, state in sorted(topics.items())
         for number, (leader, isr) in enumerate(zip(state.leaders, state.isr, strict=True))
         if leader < 0 or isr < state.min_insync_replicas

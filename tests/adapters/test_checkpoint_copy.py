@@ -258,6 +258,10 @@ def test_what_cannot_be_copied_is_said_with_what_can(tmp_path: Path) -> None:
     """An object store or a relative path is a clear error; file:// is a path."""
     with pytest.raises(DcctlError, match=r"s3a:// cannot be read here\n  supported are absolute paths"):
         local_checkpoint("consumer revenue", "s3a://bucket/revenue")
+    with pytest.raises(
+        DcctlError, match=r"file://nas1/ names another host\n  mount it, and write file:///path"
+    ):
+        local_checkpoint("consumer revenue", "file://nas1/checkpoints/revenue")
     with pytest.raises(DcctlError, match="relative path"):
         local_checkpoint("consumer revenue", "checkpoints/revenue")
     assert local_checkpoint("consumer revenue", f"file://{tmp_path}/x") == tmp_path / "x"

@@ -46,7 +46,7 @@ def test_the_plan_names_price_steps_and_every_closed_gate() -> None:
     )
     assert red < folded < cost < plan
     assert "✓ coordination" not in text
-    assert "Stop the mirror" not in text
+    assert "Stop the source connector of the mirror" not in text
 
 
 def test_the_whole_plan_names_every_gate_and_step() -> None:
@@ -85,7 +85,7 @@ def test_each_step_leaves_a_line_with_its_outcome() -> None:
         failed = RunEvent(sequence=2, kind="step-outcome", outcome="failed", message="[409] busy", **common)  # type: ignore[arg-type]
         view.take_event(failed)
     text = console.export_text()
-    assert "✗ Stop the mirror" in text
+    assert "✗ Stop the source connector of the mirror" in text
     assert "[409] busy" in text
 
 
@@ -135,7 +135,7 @@ def test_on_a_terminal_steps_are_told_by_the_part_that_they_belong_to() -> None:
     for row in rows:
         assert re.match(r"  \d\d:\d\d:\d\d  ✓ .*: \d+ steps? \(\d+\.0 s\)$", row), rows
     text = "".join(seen_on_a_terminal(PLAN, failing="stop-mirror"))
-    assert "✗ Stop the mirror west → east (1.0 s)  [409] busy" in text
+    assert "✗ Stop the source connector of the mirror west → east (1.0 s)  [409] busy" in text
     assert re.search(rf"· {sections[0]}: \d+ of \d+ steps", text)
     assert len(seen_on_a_terminal(PLAN, full=True)) >= len(PLAN.steps)
 

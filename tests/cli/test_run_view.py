@@ -78,8 +78,10 @@ def test_in_a_log_each_step_line_has_the_time_of_day() -> None:
             view.take_plan(PLAN)
             for one in (*BEGUN, event("undo-started", message="ada: no")):
                 view.take_event(one)
-        said[is_terminal] = [line for line in out.getvalue().splitlines() if "Stop the mirror" in line]
-    assert re.match(r" +00:16:40 +✓ Stop the mirror", said[False][0])
+        said[is_terminal] = [
+            line for line in out.getvalue().splitlines() if "Stop the source connector" in line
+        ]
+    assert re.match(r" +00:16:40 +✓ Stop the source connector", said[False][0])
     assert said[True] == []
 
 

@@ -51,7 +51,7 @@ NO_INVENTORY = ("no such file", "correct `inventory`")
 NO_HOST = ("no host is in", "give each host its `dc`")
 NOT_READ = ("", "the principal lacks an ACL")
 SMALLER = ("west.payments at east has max.message.bytes 500000", "dcctl drift")
-IN_SYNC = "payments-0: 1 of 2 replicas in sync"
+IN_SYNC = "payments-0: 1 replica in sync, min.insync.replicas is 2"
 OWN = ("User:operator is dcctl's own", "principals of their own")
 ANOTHER_CLUSTER = (
     "is another cluster than before: its id is ",

@@ -393,7 +393,10 @@ def test_ways_that_do_not_fit_each_other_are_refused() -> None:
     """Nobody goes to what is gone; and no way lifts what another one denies."""
     topology = both_active()
     there, back = everybody(topology, WEST_EAST, reach="gone"), everybody(topology, EAST_WEST)
-    with pytest.raises(DcctlError, match="cluster west: is lost, so no application can be moved to it"):
+    with pytest.raises(
+        DcctlError,
+        match="cluster west: is left as lost by this same move, so no application can be moved to it",
+    ):
         Move.of(topology, [there, back])
     with pytest.raises(DcctlError, match="same principal: User:packing-east, User:shop-east"):
         Move.of(topology, [replace(everybody(topology, WEST_EAST), who=back.who), back])

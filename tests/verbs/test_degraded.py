@@ -88,7 +88,11 @@ STATES: dict[str, tuple[PartialView, dict[str, GateOutcome], str]] = {
         {},
         "it has no leader",
     ),
-    "all answer, too few in sync": (left(brokers=3, in_sync=1), {}, "1 of 2 replicas in sync"),
+    "all answer, too few in sync": (
+        left(brokers=3, in_sync=1),
+        {},
+        "1 replica in sync, min.insync.replicas is 2",
+    ),
     "all answer, no controller": (
         replace(_well(), controller=NO_CONTROLLER),
         {"fenceable": "refused"},

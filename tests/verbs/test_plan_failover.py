@@ -219,7 +219,7 @@ REFUSALS: dict[str, tuple[str, GateOutcome, str, Callable[[], Snapshot]]] = {
     "too few in sync": (
         "target-healthy",
         "refused",
-        "orders-1: 1 of 2 replicas in sync",
+        "orders-1: 1 replica in sync, min.insync.replicas is 2",
         lambda: changed(topics=_sick_topic(1, 1)),
     ),
     "a landing topic is missing": (

@@ -68,7 +68,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
         "Predicted at most",
         "orders ",
         "Done",
-        "✓ Stop the mirror",
+        "✓ Stop the source connector",
         "Phases (they overlap; seconds after the command) observe 0.0–5.0, decide 5.0–",
         "Ended ok",
     ]
@@ -79,7 +79,7 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
     short = shown(records, full=False)
     for words in ("gates ok", "Predicted at most", "✓ stop the mirrors: ", "Phases", "Ended ok"):
         assert words in short
-    assert "Stop the mirror" not in short
+    assert "Stop the source connector" not in short
     story = run_story(records)
     assert {phase["name"] for phase in story["phases"]} >= {"observe", "decide", "fence", "redirect"}
     assert story["not_done"] == []

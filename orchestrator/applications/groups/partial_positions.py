@@ -19,7 +19,8 @@ class RecordPartialPositions(
     Look[RecordedPositions],
     name="record-left-positions",
     phase="translate",
-    title="Record the positions of the groups at {mirror.source}, or the newest that the watcher saw",
+    title="Record the positions of the groups at {mirror.source}; where a group's coordinator is silent, "
+    "the newest that the watcher saw",
     expected_s=1.5,
 ):
     """What each group has committed there; where its coordinator is silent, the watcher's newest word.

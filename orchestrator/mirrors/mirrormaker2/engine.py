@@ -157,7 +157,9 @@ class MirrorMaker2(Copying, MirrorEngine):
         """See `MirrorEngine`."""
         stop = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
         step = way.id("stop-mirror", mirror)
-        stopped = book.add(stop, id=step, title=f"Stop the mirror {mirror}", after=after)
+        stopped = book.add(
+            stop, id=step, title=f"Stop the source connector of the mirror {mirror}", after=after
+        )
         end = RecordMirrorEnd(mirror=mirror, stopped=stopped)
         recorded = book.add(end, id=way.id("record-mirrored-ends", mirror))
         book.tell(MIRRORED, recorded)

@@ -249,7 +249,7 @@ def mirror_running(s: Situation) -> GateResult:
         "refused" if wrong else "ok",
         measured=listed(f"{name} {part.value.get(name, 'missing')}" for name in names),
         limit=limit,
-        reason=f"of the mirror not running: {listed(wrong)}"
+        reason=f"connectors of the mirror that do not run: {listed(wrong)}"
         if wrong
         else f"every connector of the mirror runs: {listed(names)}",
         hint="dcctl apply FILE starts them again; a mirror that does not copy cannot be drained"

@@ -135,7 +135,8 @@ class SetReverseStarts(
     Effect[MirrorStarts],
     name="set-reverse-offsets",
     phase="relocate",
-    title="Set the start offsets of the reverse mirror {mirror}, unless it has offsets of its own",
+    title="Set the reverse mirror {mirror} to begin at the first record written at {mirror.source}, "
+    "in each partition where it has no offset yet",
     expected_s=0.2,
     timeout_s=60.0,
     stays="the next failback goes on from these offsets",

@@ -29,7 +29,7 @@ def target_healthy(s: Situation) -> GateResult:
         "refused" if sick else "ok",
         measured=f"{plural(len(brokers), 'broker')}, {plural(partitions, 'partition')}",
         limit=limit,
-        reason=f"{s.entered}: {listed(sick)}"
+        reason=f"{s.entered} is not healthy: {listed(sick)}"
         if sick
         else f"{s.entered} is healthy: {all_of(partitions, 'partition')} readable and writable",
         hint=f"bring the brokers of {s.entered} back first" if sick else "",

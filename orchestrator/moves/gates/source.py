@@ -4,6 +4,7 @@ off.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.plan import GateOutcome, GateResult
-from orchestrator.snapshot.observation import degraded_partitions
+from orchestrator.snapshot.observation import degraded_partitions, too_few_in_sync
 from orchestrator.snapshot.samples import LossWindow
 from orchestrator.wording import listed, plural
 
@@ -53,11 +54,15 @@ def attested(s: Situation) -> GateResult:
         "refused" if missing else "ok",
         measured=listed(said) or "nothing",
         limit=listed(sites),
-        reason=f"nobody attests that {listed(missing)} is {what}"
+        reason=f"nobody attests that {listed(missing)} {_be(missing)} {what}"
         if missing
-        else f"a person attests that {listed(sites)} is {what}",
+        else f"a person attests that {listed(sites)} {_be(sites)} {what}",
         hint=hint,
     )
+
+
+def _be(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 @asked_again(of_outage="sight")
@@ -182,7 +187,7 @@ def symptoms(s: Situation) -> list[str]:
         if place is None or place.problem:
             found.append(f"{tp}: {place.problem if place else 'no broker describes it'}")
         elif topic is not None and place.in_sync < topic.min_insync_replicas:
-            found.append(f"{tp}: {place.in_sync} of {topic.min_insync_replicas} replicas in sync")
+            found.append(f"{tp}: {too_few_in_sync(place.in_sync, topic.min_insync_replicas)}")
     return found
 
 
@@ -238,7 +243,7 @@ def standby_healthy(s: Situation) -> GateResult:
 def source_healthy(s: Situation) -> GateResult:
     """It can be drained to its end."""
     back = s.case == "back"
-    limit = f"{s.left} answers, and each partition has a leader and its replicas in sync"
+    limit = f"{s.left} answers, and each partition has a leader and at least min.insync.replicas in sync"
     gate_id, part = "standby-healthy" if back else "source-healthy", s.source.topics
     if part.value is None:
         return absent(gate_id, part, limit)
@@ -253,8 +258,9 @@ def source_healthy(s: Situation) -> GateResult:
         "refused" if reasons else "ok",
         measured=plural(len(part.value), "topic"),
         limit=limit,
-        reason=f"{s.left}: {listed(reasons)}"
+        reason=f"{s.left} is not healthy: {listed(reasons)}"
         if reasons
-        else f"{s.left} is healthy: all that was written there can be copied",
+        else f"{s.left} is healthy: every partition has a leader and at least min.insync.replicas in sync, "
+        "so the mirror can read it to its end",
         hint=hint if reasons else "",
     )

@@ -20,6 +20,10 @@ RESULT_UNKNOWN = "run_result_unknown"
 """In the data of a run's last record: what the run came to, in the ensemble in parts beside it."""
 
 _PLAIN_UP_TO_BYTES = 32_000
+_BY_AN_EARLIER_DCCTL = (
+    "an earlier dcctl kept this record in a file of the machine on which the run ran: "
+    "run the command there, or copy the file here unchanged"
+)
 
 
 def packed(text: str) -> bytes:
@@ -139,7 +143,7 @@ def _restored(coordination: Coordination, topology: str, data: Mapping[str, Any]
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))["data"]
     except (OSError, ValueError, KeyError) as error:
-        raise DcctlError(str(file), f"cannot be read: {error}", "the file is a part of the journal") from None
+        raise DcctlError(str(file), f"cannot be read: {error}", _BY_AN_EARLIER_DCCTL) from None
     if digest(kept) != inside["digest"]:
-        raise DcctlError(str(file), "was changed since it was written", "the file is a part of the journal")
+        raise DcctlError(str(file), "was changed since it was written", _BY_AN_EARLIER_DCCTL)
     return event_from_json({**data, "data": kept})

@@ -151,7 +151,12 @@ def undo_relocation(destination: Path) -> Path | None:
     subject = f"checkpoint {destination}"
     data = _read_record(destination)
     if data is None:
-        raise DcctlError(subject, "was not relocated by dcctl: its folder has no record of that")
+        raise DcctlError(
+            subject,
+            f"there is no readable {relocation_record(destination)}: it was not relocated by dcctl, "
+            "or that was undone already",
+            "did the relocation go to another folder? (--destination)",
+        )
     batches = _batches_since(destination, data)
     if batches:
         raise DcctlError(
