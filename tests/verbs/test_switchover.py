@@ -162,6 +162,19 @@ def test_each_gate_refuses_what_it_is_there_for() -> None:
     assert closed(super_user) == {"fenceable": "refused"}
 
 
+def test_a_connector_that_a_drain_does_not_need_is_not_said_to_run() -> None:
+    """The gate names those that it has judged, and `measured` tells the other as it is."""
+    states = {
+        name: "FAILED" if name.endswith("-checkpoint") else state
+        for name, state in (of(picture(), "connectors").value or {}).items()
+    }
+    plan = plan_switchover(FILE, with_parts(picture(), connectors=part(states)), REQUEST)
+    gate = next(gate for gate in plan.gates if gate.id == "mirror-running")
+    assert gate.outcome == "ok"
+    assert "-checkpoint" not in gate.reason
+    assert "west-to-east-checkpoint FAILED" in str(gate.measured)
+
+
 def test_an_open_run_is_finished_first_and_a_done_one_is_not_repeated() -> None:
     """Also where it was a failover that moved the applications."""
 

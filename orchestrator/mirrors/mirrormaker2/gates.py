@@ -234,15 +234,14 @@ def loss_within_budget(s: Situation) -> GateResult:
 
 def mirror_running(s: Situation) -> GateResult:
     """It copies: what is not copied cannot be drained."""
-    limit = "every connector of the mirror runs, and so do its tasks"
+    limit = "every connector that a drain needs runs, and so do its tasks"
     part = s.copying.states
     if part.value is None:
         return absent("mirror-running", part, limit)
-    names = connector_names(s.mirror)
+    names, spared = connector_names(s.mirror), may_lack_tasks(s.mirror)
+    needed = [name for name in names if name not in spared]
     wrong = [
-        f"{name} {part.value.get(name, 'missing')}"
-        for name in names
-        if part.value.get(name) != "RUNNING" and name not in may_lack_tasks(s.mirror)
+        f"{name} {part.value.get(name, 'missing')}" for name in needed if part.value.get(name) != "RUNNING"
     ]
     return gate_result(
         "mirror-running",
@@ -251,7 +250,7 @@ def mirror_running(s: Situation) -> GateResult:
         limit=limit,
         reason=f"connectors of the mirror that do not run: {listed(wrong)}"
         if wrong
-        else f"every connector of the mirror runs: {listed(names)}",
+        else f"every connector that a drain needs runs: {listed(needed)}",
         hint="dcctl apply FILE starts them again; a mirror that does not copy cannot be drained"
         if wrong
         else "",
