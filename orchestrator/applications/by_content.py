@@ -37,6 +37,8 @@ def with_sampled_places(
     logs: Mapping[TopicPartition, LogEnd],
 ) -> OffsetMap:
     """The map with the places of all positions that the watcher has recorded."""
+    if not any(map(offset_map.may_have_gaps, offset_map.partitions)):
+        return offset_map
     positions = positions_of({group: history.positions(group) for group in history.groups})
     return with_places(target, mirror, offset_map, positions, history.fingerprints, logs)
 
