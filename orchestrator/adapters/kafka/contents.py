@@ -65,8 +65,9 @@ class ContentReader:
     ) -> dict[TopicPartition, dict[range, list[ReadContent]]]:
         """All records of each range of offsets, and the first one behind it if there is one.
 
-        A range that was not read to its end within `timeout_s` is left out, and one that begins where the log
-        has nothing any more. Raises `ClusterError` where the cluster does not let the topics be read.
+        A range is as long as it could be read: behind an open transaction nothing is readable yet. One not
+        read to its end within `timeout_s` is left out, and one that begins where the log has nothing any
+        more. Raises `ClusterError` where the cluster does not let the topics be read.
         """
         found: dict[TopicPartition, dict[range, list[ReadContent]]] = {tp: {} for tp in ranges}
         deadline = time.monotonic() + timeout_s
@@ -104,7 +105,9 @@ class ContentReader:
                     raise cluster_error(f"{self._subject}, {tp}", _DOING, error)
                 if error is not None or message.offset() >= waiting[tp].stop:
                     wanted = waiting.pop(tp)
-                    found[tp][wanted] = taken[tp]
+                    # Of a log whose end is not readable yet (an open transaction), only what lies before.
+                    stop = wanted.stop if error is None else min(wanted.stop, message.offset() + 1)
+                    found[tp][range(wanted.start, stop)] = taken[tp]
         with translated_errors(self._subject, _DOING):
             self._consumer.unassign()
 
