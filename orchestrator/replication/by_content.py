@@ -19,7 +19,8 @@ from orchestrator.replication.content import (
     stretch_to_read,
     unchecked,
 )
-from orchestrator.replication.offset_map import OffsetMap, Translated
+from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.partition_map import OpenStretch, Translated
 from orchestrator.values import LogEnd, ReadContent, TopicPartition
 
 READ_AT_MOST = 1_000_000
@@ -108,32 +109,38 @@ def places_by_content(
     spans: dict[tuple[TopicPartition, int], range] = {}
     left, read_up_to = READ_AT_MOST, dict.fromkeys(positions, 0)
     for one in asked:
-        stretch = None if one.wanted is None else offset_map.open_stretch(one.source, one.wanted.position)
         log = logs.get(copies[one.source])
-        if one.wanted is None or stretch is None or log is None or stretch.start < log.start_offset:
+        if one.wanted is None or one.stretch is None or log is None:
             continue
-        span = stretch_to_read(stretch, log.end_offset)
+        if one.stretch.start < log.start_offset:
+            continue
+        span = stretch_to_read(one.stretch, log.end_offset)
         # Positions rise, and so do their stretches: what is read for one is there for the next.
         further = max(0, span.stop - max(span.start, read_up_to[one.source]))
         if further <= left:
             spans[one.source, one.wanted.position] = span
             left -= further
             read_up_to[one.source] = max(read_up_to[one.source], span.stop)
-    read = _Read.of(reader, {(copies[source], span): None for (source, _), span in spans.items()}, timeout_s)
-    places: dict[tuple[TopicPartition, int], Translated] = {}
-    for one in asked:
-        places[one.source, one.position] = one.place(offset_map, spans, copies[one.source], read)
+    read = _Read.of(reader, ((copies[source], span) for (source, _), span in spans.items()), timeout_s)
+    places = {
+        (one.source, one.position): one.place(offset_map, spans, copies[one.source], read) for one in asked
+    }
     return offset_map.checked_by_content(places)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A position, and the fingerprint that tells most of it: its own, or that of the nearest one before."""
+    """A position, and the fingerprint that tells most of it: its own, or that of the nearest one before.
+
+    `stretch`: where that one's record is to be looked for. `is_open`: whether there is anything to look for.
+    """
 
     source: TopicPartition
     position: int
     by_map: Translated
+    is_open: bool
     wanted: Fingerprint | None
+    stretch: OpenStretch | None
 
     @classmethod
     def of(
@@ -141,7 +148,11 @@ class _Asked:
     ) -> _Asked:
         number = bisect_right(known, position, key=lambda one: one.position) - 1
         wanted = known[number] if number >= 0 else None
-        return cls(source, position, offset_map.translate(source, position), wanted)
+        own = stretch = offset_map.open_stretch(source, position)
+        if wanted is None or wanted.position != position:
+            stretch = None if wanted is None else offset_map.open_stretch(source, wanted.position)
+        by_map = offset_map.translate(source, position)
+        return cls(source, position, by_map, own is not None, wanted, stretch)
 
     def place(
         self,
@@ -151,10 +162,9 @@ class _Asked:
         read: _Read,
     ) -> Translated:
         """Where the position has its place, by what was read."""
-        wanted, by_map = self.wanted, self.by_map
-        stretch = None if wanted is None else offset_map.open_stretch(self.source, wanted.position)
-        if offset_map.open_stretch(self.source, self.position) is None:
-            return by_map  # there is nothing to look for
+        wanted, stretch, by_map = self.wanted, self.stretch, self.by_map
+        if not self.is_open:
+            return by_map
         if wanted is None or stretch is None:
             return unchecked(by_map)
         span = spans.get((self.source, wanted.position))

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orchestrator.adapters.kafka.contents import FETCHED_BYTES
 from orchestrator.errors import DcctlError
 from orchestrator.ports.servers import Contents
 from orchestrator.replication.by_content import fingerprints_read
@@ -28,7 +30,6 @@ _READ_TIMEOUT_S = 2.0
 _RECORD_EVERY_S = 10.0
 _AGAIN_AFTER_S = 1.0
 _REMEMBERED_ROUNDS = 8
-_FETCHED_BYTES = 65_536
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class FingerprintKeeper:
     ) -> None:
         self._connect, self._topics, self._watcher = connect, frozenset(topics), watcher
         self._log, self._now_s, self._passed = log, now_s, passed
-        self._at_once = bytes_per_round // _FETCHED_BYTES
+        self._at_once = bytes_per_round // FETCHED_BYTES
         self._guard, self._wake, self._stopped = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="fingerprints", daemon=True)
         self._partitions: dict[TopicPartition, _Partition] = {}
@@ -135,8 +136,9 @@ class FingerprintKeeper:
 
     def _forget_old(self, partition: _Partition) -> None:
         """Of positions that nobody stands at any more the newest before each current one stays."""
-        current = {position for position, (last, _) in partition.wanted.items() if last == self._round}
-        before = {max((known for known in partition.known if known <= at), default=-1) for at in current}
+        current = [position for position, (last, _) in partition.wanted.items() if last == self._round]
+        known = sorted(partition.known)
+        before = {known[at - 1] for position in current if (at := bisect_right(known, position))}
         oldest = self._round - _REMEMBERED_ROUNDS
         partition.wanted = {at: rounds for at, rounds in partition.wanted.items() if rounds[0] > oldest}
         kept = partition.wanted.keys() | before

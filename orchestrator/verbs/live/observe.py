@@ -255,7 +255,7 @@ class _LookAhead(_Look):
         found = read(recreated=recreated, gaps=gaps)
         if history is None:
             return found
-        logs = self.target.log_ends(self._mirrored_ends())
+        logs = self.target.log_ends(self._copied_partitions())
         return with_sampled_places(self.target, self.mirror, found, history, logs)
 
     def _by_time(
@@ -278,8 +278,11 @@ class _LookAhead(_Look):
         }
 
     def _mirrored_ends(self) -> dict[TopicPartition, int]:
+        return self.target.end_offsets(self._copied_partitions())
+
+    def _copied_partitions(self) -> list[TopicPartition]:
         described = self.target.topics([self.mirror.mirrored_topic(name) for name in self.mirror.topics])
-        return self.target.end_offsets(tp for topic in described.values() for tp in topic.partitions)
+        return [tp for topic in described.values() for tp in topic.partitions]
 
     def _log_ends(
         self, first: Future[Part[dict[TopicPartition, int]]], offset_map: Future[Part[OffsetMap]]
