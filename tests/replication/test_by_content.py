@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 import pytest
 
@@ -14,6 +12,7 @@ from orchestrator.replication.by_content import places_by_content
 from orchestrator.replication.content import Fingerprint
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import Content, LogEnd, ReadContent, TopicPartition
+from tests.opened import Opened
 from tests.replication.mirror_model import PARTITION, build
 
 COPY = TopicPartition("west.orders", 3)
@@ -27,21 +26,12 @@ def content(offset: int) -> Content:
 
 
 @dataclass
-class Target:
+class Target(Opened):
     """The copies, and how they were asked for."""
 
     copies: Sequence[int] = tuple(SOURCE)
     asked: list[range] = field(default_factory=list)
     reads_at_most: int = 1 << 60
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
     def read(
         self,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import Authorization
@@ -17,6 +15,7 @@ from orchestrator.values import (
     PartitionPlace,
     TopicPartition,
 )
+from tests.opened import Opened
 from tests.twin.asking import CODES, Asked
 from tests.twin.clusters import OPERATOR, TwinCluster
 from tests.twin.crew import Crew
@@ -79,17 +78,8 @@ class TwinAccess(Asked):
         return Authorization(self.cluster.authorizer, told)
 
 
-class Held(Asked):
+class Held(Opened, Asked):
     """Something that is closed after use."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class TwinLogEnds(Held):

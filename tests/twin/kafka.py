@@ -7,8 +7,6 @@ the callers decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Self
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Voter
@@ -21,6 +19,7 @@ from orchestrator.values import (
     TopicPartition,
     WrittenRecord,
 )
+from tests.opened import Opened
 from tests.twin.asking import Asked, described
 from tests.twin.clusters import TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
@@ -218,7 +217,7 @@ class TwinKafka(Asked):
         return TwinWriter(self.cluster, self.record, self.crew, topic)
 
 
-class TwinFollower(Asked):
+class TwinFollower(Opened, Asked):
     """See `adapters.kafka.following.Follower`."""
 
     def __init__(
@@ -226,13 +225,6 @@ class TwinFollower(Asked):
     ) -> None:
         super().__init__(cluster, record, crew)
         self._next = dict(starts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
     def read(self, timeout_s: float) -> list[WrittenRecord]:
         self.crew.wait_for(lambda: False, timeout_s)
@@ -254,17 +246,8 @@ class TwinFollower(Asked):
         self._next = {tp: at for tp, at in self._next.items() if tp.topic not in topics}
 
 
-class TwinContents(Asked):
+class TwinContents(Opened, Asked):
     """See `adapters.kafka.contents.ContentReader`."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
     def read(
         self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 import structlog
 
@@ -14,6 +12,7 @@ from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.values import Content, LogEnd, ReadContent, TopicPartition
 from orchestrator.watch.fingerprints import FingerprintKeeper
 from orchestrator.watch.recorder import SourceReading
+from tests.opened import Opened
 
 ORDERS = TopicPartition("orders", 0)
 MARKED = {"orders": TopicWriters("id", 1, frozenset({0}))}
@@ -21,21 +20,12 @@ COMPACTED = {"orders": TopicWriters("id", 1, frozenset(), is_compacted=True)}
 
 
 @dataclass
-class Log:
+class Log(Opened):
     """One partition's log, as a reader gets it: offset -> value."""
 
     records: dict[int, bytes] = field(default_factory=dict)
     asked: list[range] = field(default_factory=list)
     is_away: bool = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
     def read(
         self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float

@@ -12,7 +12,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
-from orchestrator.adapters.kafka.records import is_of_the_client
+from orchestrator.adapters.kafka.records import JOINS_NO_GROUP, is_of_the_client
 from orchestrator.values import Content, ReadContent, TopicPartition
 
 FETCHED_BYTES = 65_536
@@ -35,9 +35,7 @@ class ContentReader:
         self._consumer = Consumer(
             {
                 **properties,
-                # Required by the library; nothing is committed and no group is joined.
-                "group.id": "dcctl-reader",
-                "enable.auto.commit": False,
+                **JOINS_NO_GROUP,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 20,

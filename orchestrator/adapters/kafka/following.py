@@ -10,7 +10,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer
 from confluent_kafka import TopicPartition as LibTopicPartition
 
 from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
-from orchestrator.adapters.kafka.records import is_of_the_client
+from orchestrator.adapters.kafka.records import JOINS_NO_GROUP, is_of_the_client
 from orchestrator.values import TopicPartition, WrittenRecord
 
 _CHUNK_RECORDS = 5_000
@@ -29,9 +29,7 @@ class Follower:
         self._consumer = Consumer(
             {
                 **properties,
-                # Required by the library; nothing is committed and no group is joined.
-                "group.id": "dcctl-reader",
-                "enable.auto.commit": False,
+                **JOINS_NO_GROUP,
                 # Retention may have taken the first ones: then the next that is left.
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 50,

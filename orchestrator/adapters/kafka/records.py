@@ -14,6 +14,8 @@ from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import Record
 from orchestrator.values import TopicPartition
 
+JOINS_NO_GROUP = {"group.id": "dcctl-reader", "enable.auto.commit": False}
+"""The library requires a group's name; nothing is committed and no group is joined."""
 _CHUNK_RECORDS = 10_000
 
 
@@ -35,9 +37,7 @@ def read_records(
     consumer = Consumer(
         {
             **properties,
-            # Required by the library; nothing is committed and no group is joined.
-            "group.id": "dcctl-reader",
-            "enable.auto.commit": False,
+            **JOINS_NO_GROUP,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
