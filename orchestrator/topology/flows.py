@@ -183,6 +183,7 @@ class Producer:
     `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
     both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
     first record.
+    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
     `transactional_ids`: under which it writes in transactions; a name, or a beginning with `*` behind it.
     `canary`: it is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured.
     """
@@ -195,6 +196,7 @@ class Producer:
     transactional_ids: tuple[TransactionalId, ...] = ()
     identified_by: RecordMark | None = None
     moved_by: Literal["dcctl", "itself"] = "dcctl"
+    standby: Name | None = None
     canary: bool = False
 
 
@@ -211,6 +213,10 @@ class Consumer:
     `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
     target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
     some minutes again (not for producers that set timestamps themselves).
+    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
+    `landing`: what becomes of the records that are written, once it has moved, to a topic of the same name as
+    one that it reads, and that others write there as well: it reads them all (`read`), or they are for the
+    consumer of that name.
     `canary`: it is dcctl's own, as a producer's.
     """
 
@@ -231,6 +237,8 @@ class Consumer:
     order: Literal["required", "any"] = "any"
     duplicates: Literal["tolerated", "refused"] = "tolerated"
     on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
+    standby: Name | None = None
+    landing: Name | None = None
     canary: bool = False
 
     @property

@@ -75,6 +75,7 @@ class Cluster:
     *into* this cluster. `mirror_client` are Java client properties with which mirrors reach this cluster,
     from either side; their secrets are references to a configuration provider of the Connect worker
     (`${directory:/run/secrets:mirror}`), so that no connector configuration holds one.
+    `standby`: the cluster where its applications go when it is left (`topology.standby`).
     """
 
     kafka: Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
@@ -91,6 +92,7 @@ class Cluster:
     mirror_client: Mapping[str, str] = field(default_factory=dict)
     mirror_principal: Principal = "User:mirror"
     schema_registry: str | None = None
+    standby: Name | None = None
     unknown: tuple[Unknown, ...] = ()
 
     @property

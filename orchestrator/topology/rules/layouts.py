@@ -175,24 +175,30 @@ def layout_active_active(topology: Topology) -> Iterator[Finding]:
 @rule(
     "layout-aggregation",
     "error",
-    "aggregation: two or more clusters mirrored into one",
-    "Its point is one place where everything can be read.",
+    "aggregation: two or more clusters mirrored into one, or into several centres",
+    "Its point is one place where everything can be read, and another one where that goes on.",
 )
 def layout_aggregation(topology: Topology) -> Iterator[Finding]:
-    """Fewer than two sources, more than one target, or a target that is mirrored on."""
+    """Fewer than two sources, centres that copy different clusters, or a centre that is mirrored on."""
     if topology.layout != "aggregation":
         return
-    sources = {mirror.source for mirror in topology.replication}
+    sources = list(dict.fromkeys(mirror.source for mirror in topology.replication))
     targets = list(dict.fromkeys(mirror.target for mirror in topology.replication))
-    if len(targets) > 1:
-        message = f"aggregation has one target; the mirrors lead into {quoted(targets)}"
-        yield Finding(("replication",), message, "several pairs are layout: active-passive or active-active")
-    elif len(sources) < 2:
+    for index, mirror in enumerate(topology.replication):
+        if mirror.source in targets:
+            message = f"cluster `{mirror.source}` is a centre of the aggregation and is mirrored on"
+            yield Finding(("replication", index), message, "mirrors both ways are layout: active-active")
+    for centre in targets:
+        if missing := [name for name in sources if topology.mirror(name, centre) is None]:
+            message = f"centre `{centre}` has no mirror from {quoted(missing)}, as another centre has"
+            hint = "add it, or write a file for each centre"
+            yield Finding(("replication",), message, hint)
+    if len(sources) < 2:
         message = f"aggregation has two sources or more; the file has {len(sources)}"
         yield Finding(("replication",), message, "one source and one target are layout: active-passive")
     for name in topology.clusters:
         if targets and name not in sources and name not in targets:
-            message = f"cluster `{name}` has no part in the aggregation into `{targets[0]}`"
+            message = f"cluster `{name}` has no part in the aggregation into {quoted(targets)}"
             yield Finding(("clusters", name), message, "add a mirror from it, or remove it")
 
 
