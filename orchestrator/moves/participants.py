@@ -24,7 +24,7 @@ from orchestrator.moves.results import (
     TopicEnds,
 )
 from orchestrator.moves.situation import Situation
-from orchestrator.moves.way import Place, Way
+from orchestrator.moves.way import Leg, Place, Way
 from orchestrator.replication.engine import Engine
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import World
@@ -221,6 +221,10 @@ class MirrorEngine(Engine, ABC):
     @abstractmethod
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """What has to hold of the mirror that feeds the place entered."""
+
+    def route_gates(self, s: Situation, legs: Sequence[Leg]) -> tuple[GateResult, ...]:
+        """What has to hold of mirrors by whose maps positions are led, and which go on meanwhile."""
+        return ()
 
     @abstractmethod
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:

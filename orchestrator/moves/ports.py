@@ -46,6 +46,15 @@ class Seen(Protocol):
     def lost_at_s(self, mirror: MirrorRef) -> float:
         """When its source was lost, as far as the samples tell; `at_s` otherwise. Unix seconds."""
 
+    def watched(self, cluster: str) -> SampleHistory:
+        """What a watcher at the place entered has recorded of a cluster that is left, as the picture has it.
+
+        Raises `DcctlError` where that could not be read.
+        """
+
+    def left_at_s(self, cluster: str) -> float:
+        """When that cluster was lost, as far as this tells; `at_s` otherwise. Unix seconds."""
+
     def has_stood_still(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Whether logs at the target had these ends already when they were seen to stand still."""
 

@@ -59,10 +59,12 @@ class FailoverRequest(MoveRequest):
 class SwitchoverRequest(MoveRequest):
     """A planned move. `timeout_s` is how long the mirror may take to drain.
 
+    `left`: the cluster that is left, where the file does not say which one goes to `to`.
     `accept_reread`: records that all groups together may read again where a position has no exact place.
     """
 
     to: str
+    left: str = ""
     timeout_s: float = DRAIN_TIMEOUT_S
     accept_reread: int = 0
 

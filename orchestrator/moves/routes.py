@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.way import Leg, Route
+from orchestrator.moves.way import Leg, Route, Way
 from orchestrator.topology.model import Consumer, Topology
 
 
@@ -15,14 +15,20 @@ class Led:
     """One topic along a route.
 
     `left` and `entered`: its name at either end. `sources`: for each leg its name at the source of the leg's
-    mirror. `home`: its name where it is produced.
+    mirror. `home`: its name where it is produced, at the cluster `origin`.
     """
 
     left: str
     entered: str
     sources: tuple[str, ...]
     home: str
+    origin: str
     partitions: int
+
+    def called_at(self, topology: Topology, cluster: str) -> str:
+        """Its name at any cluster: that of its copy there, else that where it is produced."""
+        mirror = topology.mirror(self.origin, cluster)
+        return self.home if mirror is None else mirror.mirrored_topic(self.home)
 
 
 def in_words(route: Route) -> str:
@@ -71,8 +77,27 @@ def _led(topology: Topology, route: Route) -> Iterator[Led]:
                     entered=here,
                     sources=tuple(sources),
                     home=name,
+                    origin=first.home,
                     partitions=topic.partitions,
                 )
+
+
+def moving_consumers(way: Way) -> tuple[Consumer, ...]:
+    """The consumers of a way, of whatever kind, as the file has them."""
+    names = {(item.name, item.kind) for item in way.items}
+    return tuple(c for c in way.topology.consumers if (c.name, c.kind) in names)
+
+
+def led_of(way: Way) -> tuple[Led, ...]:
+    """Every topic that one of a way's consumers reads, along its routes; each once."""
+    found = {
+        led: None
+        for consumer in moving_consumers(way)
+        for route in way.routes(consumer.name)
+        if route and not is_of_landing(route)
+        for led in led_along(way.topology, route, way.left.cluster, way.entered.cluster)
+    }
+    return tuple(found)
 
 
 def _at_source(topology: Topology, leg: Leg, here: str) -> str | None:
@@ -88,19 +113,19 @@ def read_along(
 ) -> tuple[tuple[Route, Led], ...]:
     """What a consumer reads at `left` of what its routes lead, with the route; landing topics left out.
 
-    One that works at `left` by the file names topics as they are called there; one that was moved to it, as
-    they are at home. Raises `DcctlError` for a topic that none of its routes leads.
+    The file names topics as they are called at the consumer's own cluster, wherever it works now.
+    Raises `DcctlError` for a topic that none of its routes leads.
     """
     names = topology.topics_read(consumer)
-    is_at_home = consumer.cluster == left
+    home = consumer.cluster
     found = tuple(
         (route, led)
         for route in routes
         if not is_of_landing(route)
         for led in led_along(topology, route, left, entered)
-        if (led.left if is_at_home else led.home) in names
+        if (led.left if home == left else led.called_at(topology, home)) in names
     )
-    covered = {led.left if is_at_home else led.home for _, led in found}
+    covered = {led.left if home == left else led.called_at(topology, home) for _, led in found}
     missing = [name for name in names if name not in covered]
     if missing:
         raise DcctlError(

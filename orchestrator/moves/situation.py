@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from orchestrator.moves.routes import led_of
 from orchestrator.moves.way import Case, Way
+from orchestrator.ports.part import Part
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Consumer, Replication, Topology
 
@@ -113,6 +116,18 @@ class Situation:
     def copying(self) -> MirrorView:
         """What was seen of the mirror that has to drain."""
         return self.seen.mirror(self.feed)
+
+    @property
+    def samples(self) -> Part[SampleHistory]:
+        """What a watcher has recorded of the cluster that is left: beside its mirror, or without one."""
+        return self.copying.samples if self.way.drains else self.source.samples
+
+    @property
+    def read_at_left(self) -> tuple[str, ...]:
+        """The topics that are read at the place left by what moves them, or by whom they are moved for."""
+        if self.way.drains:
+            return self.mirror.topics
+        return tuple(dict.fromkeys(led.left for led in led_of(self.way)))
 
     @property
     def age_limit_s(self) -> float:

@@ -19,13 +19,20 @@ from orchestrator.runs.runbook import Runbook
 
 
 def switchover(
-    book: Runbook, move: Move, them: Participants, accepted: Accepted, *, timeout_s: float
+    book: Runbook,
+    move: Move,
+    them: Participants,
+    accepted: Accepted,
+    *,
+    timeout_s: float,
+    verb: str = "switchover",
 ) -> None:
     """Everybody moves, and nothing is lost: where a step before the promotion fails, all is taken back.
 
-    `timeout_s`: how long a mirror may take to drain.
+    `timeout_s`: how long a mirror may take to drain. `verb`: whose hooks run; what has moved along routes
+    goes back in the same way.
     """
-    with hooks_around(book, move.topology, "switchover", move.left, move.entered):
+    with hooks_around(book, move.topology, verb, move.left, move.entered):
         with book.section("read the access rules", on_failure="stop"):
             rules = [record_both_rules(book, way) for way in move.ways]
         with book.section("hand over", on_failure="undo"):

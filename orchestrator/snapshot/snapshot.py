@@ -40,7 +40,8 @@ class ClusterView:
     committed. `access`: who can be kept off. `earlier_ends`: where the copies in it ended
     `observation.STANDSTILL_S` or longer before `log_ends` were read; absent while their source takes
     connections, because then they have no end. `epoch_ends`: where the leader epochs in which its logs were
-    left end in them now. `cluster_id`: None where no broker answers, empty where it tells none.
+    left end in them now. `samples`: what a watcher at the place entered has recorded of a cluster from which
+    no mirror leads there. `cluster_id`: None where no broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -53,6 +54,7 @@ class ClusterView:
     members: Part[Mapping[str, int]] = _NOT_ASKED
     committed: Part[GroupOffsets] = _NOT_ASKED
     access: Part[AccessState] = _NOT_ASKED
+    samples: Part[SampleHistory] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

@@ -10,7 +10,7 @@ from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
-from orchestrator.moves.fence import Fenced, self_redirecting_rules
+from orchestrator.moves.fence import Fenced
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
@@ -21,16 +21,13 @@ from orchestrator.moves.request import (
     FailoverRequest,
     MoveRequest,
     SwitchoverRequest,
-    mirror_to_fail_back,
-    mirror_to_fail_over,
-    mirror_to_switch_over,
     moved_principals,
     principals_back,
 )
 from orchestrator.moves.situation import Situation, Words
 from orchestrator.moves.switchover_runbook import switchover
-from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
-from orchestrator.replication.mirror_ref import MirrorRef, ref_to
+from orchestrator.moves.way import Move, Way
+from orchestrator.moves.ways import NOBODY, along, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
@@ -39,12 +36,11 @@ from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.verbs.registration import PARTICIPANTS
 
 _AT_ONCE_S = 0.1
 _SILENT_S = 1.0
-_NOBODY = Fenced({}, {}, ())
 
 
 def plan_failover(
@@ -60,9 +56,12 @@ def plan_failover(
     `offset_shift`: a rehearsal's sabotage, in offsets. Raises `UsageError` where the request fits no mirror
     of the topology, or several.
     """
-    mirror, is_degraded = mirror_to_fail_over(topology, request), bool(request.sick)
-    who = _whom_to_deny(topology, mirror, request) if is_degraded else _NOBODY
-    move = along(topology, ref_to(mirror), who, them, reach="partial" if is_degraded else "gone")
+    is_degraded, way = bool(request.sick), way_to_fail_over(topology, request, them)
+    who = _whom_to_deny(topology, way, request) if is_degraded else NOBODY
+    if way.drains:
+        move = along(topology, way.drains[0], who, them, reach=way.reach)
+    else:
+        move = Move(topology=topology, ways=(way,))
     s = Situation(
         way=move.ways[0],
         seen=seen,
@@ -97,9 +96,7 @@ def plan_switchover(
     topology: Topology, seen: Snapshot, request: SwitchoverRequest, *, them: Participants = PARTICIPANTS
 ) -> Plan:
     """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
-    mirror = mirror_to_switch_over(topology, request.to)
-    who = moved_principals(topology, mirror)
-    move = along(topology, ref_to(mirror), who, them)
+    move, who = _planned(topology, way_to_switch_over(topology, request, them), them)
     words = Words(
         acknowledge=request.acknowledge, accept_cluster=request.accept_cluster, timeout_s=request.timeout_s
     )
@@ -114,18 +111,25 @@ def plan_failback(
     topology: Topology, seen: Snapshot, request: FailbackRequest, *, them: Participants = PARTICIPANTS
 ) -> Plan:
     """What going back would do now, what would be late or missing, and which gates allow it."""
-    mirror = mirror_to_fail_back(topology, request.to)
-    who_home, who_standby = principals_back(topology, mirror)
+    way = way_to_fail_back(topology, request, them)
     accepted = Accepted(
         loss=request.accept_loss, unrecorded=request.accept_unrecorded, reread=request.accept_reread
     )
-    move = along(topology, ref_to(mirror).other_way, who_standby, them)
     words = Words(
         accept_loss=request.accept_loss,
         accept_unrecorded=request.accept_unrecorded,
         acknowledge=request.acknowledge,
         accept_cluster=request.accept_cluster,
+        timeout_s=request.timeout_s,
     )
+    if not way.drains:
+        # Nothing was written at the place that is left: what moved there moves back as it came.
+        s, book = Situation(way=way, seen=seen, words=words), Runbook()
+        back = Move(topology=topology, ways=(way,))
+        switchover(book, back, them, accepted, timeout_s=request.timeout_s, verb="failback")
+        return _plan("failback", request, s, them, book, facts=_denied(way.who))
+    who_home, who_standby = principals_back(topology, way.drains[0].other_way.of(topology))
+    move = along(topology, way.drains[0], who_standby, them)
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     starts = (seen.past.value or Past()).starts
     failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
@@ -143,7 +147,8 @@ def _plan(
     facts: Mapping[str, Any] | None = None,
 ) -> Plan:
     """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""
-    engine, done_by, passed = them.engine(s.topology, s.feed), done_by_run(s), passed_by_word(s)
+    engine = them.engine(s.topology, s.feed) if s.way.drains else None
+    done_by, passed = done_by_run(s), passed_by_word(s)
     state = s.seen.coordination.value
     # Of a run without the ensemble: behind which fact of the estate record it stands once it is imported.
     alone = (
@@ -163,7 +168,7 @@ def _plan(
         steps=book.steps,
         told=book.told,
         predicted=Predicted(
-            loss=engine.loss(s),
+            loss={} if engine is None else engine.loss(s),
             reread={name: row for kind in them.kinds for name, row in kind.reread(s).items()},
         ),
         facts={
@@ -172,7 +177,7 @@ def _plan(
             **alone,
             **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
             **_source_last_seen(s),
-            **engine.facts(s),
+            **({} if engine is None else engine.facts(s)),
             **{key: value for kind in them.kinds for key, value in kind.facts(s).items()},
             **(facts or {}),
         },
@@ -182,7 +187,7 @@ def _plan(
 
 def _source_last_seen(s: Situation) -> dict[str, Any]:
     """Of a place that is lost or sick; null where it answers, or was never seen to."""
-    lost, history = s.once(loss_window), s.copying.samples.value
+    lost, history = s.once(loss_window), s.samples.value
     if s.way.reach == "whole":
         return {}
     if lost is None or history is None:
@@ -195,53 +200,23 @@ def _source_last_seen(s: Situation) -> dict[str, Any]:
     }
 
 
-def along(
-    topology: Topology, mirror: MirrorRef, who: Fenced, them: Participants, *, reach: Reach = "whole"
-) -> Move:
-    """Everybody of the cluster where a mirror's topics live by the file, from its source to its target.
-
-    Positions in copies lead back against the file's own mirror, wherever one is gone along the other way.
-    """
-    routes = ((Leg(mirror=mirror),), (Leg(mirror=mirror.other_way, is_inverse=True),))
-    items = tuple(
-        Item(name=name, kind=kind.name, routes=() if kind.writes else routes)
-        for kind in them.kinds
-        for name in kind.at(topology, mirror.home)
-    )
-    topics = tuple(mirror.of(topology).topics)
-    themselves = [p for p in topology.producers_of(mirror.home) if p.moved_by == "itself"]
-    early = {topic for producer in themselves for topic in producer.topics}.intersection(topics)
-    way = Way(
-        topology=topology,
-        left=Place(mirror.source),
-        entered=Place(mirror.target),
-        reach=reach,
-        items=items,
-        topics=topics,
-        home=mirror.home,
-        drains=(mirror,),
-        pauses=(mirror.other_way,) if mirror.is_back else (),
-        who=who,
-        # Of a place that is gone nobody is kept off anything: rules cannot be written there.
-        self_redirecting=self_redirecting_rules(topology, mirror.home, who),
-        written_early=tuple(sorted(early)),
-    )
-    return Move(topology=topology, ways=(way,))
+def _planned(topology: Topology, way: Way, them: Participants) -> tuple[Move, Fenced]:
+    """A planned move, and whom it denies the place left."""
+    if not way.drains:
+        return Move(topology=topology, ways=(way,)), way.who
+    (feed,) = way.drains
+    who = moved_principals(topology, feed.of(topology))
+    return along(topology, feed, who, them), who
 
 
-def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reach: Reach = "whole") -> Way:
-    """The way that a verb looks at; whom the place left is denied is for its plan."""
-    return along(topology, mirror, _NOBODY, them, reach=reach).ways[0]
-
-
-def _whom_to_deny(topology: Topology, mirror: Replication, request: FailoverRequest) -> Fenced:
+def _whom_to_deny(topology: Topology, way: Way, request: FailoverRequest) -> Fenced:
     """Whom a sick place is denied; nobody, where the file does not tell and a person answers for that."""
     try:
-        return moved_principals(topology, mirror)
+        return moved_principals(topology, way.drains[0].of(topology))
     except UsageError:
         if not request.accept_unfenced:
             raise
-        return _NOBODY
+        return NOBODY
 
 
 def _denied(who: Fenced) -> dict[str, Any]:

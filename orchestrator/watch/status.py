@@ -20,6 +20,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.primary_gate import Reality, grown_since_departure, primary_drift, primary_rows
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.support import refuse_unsupported
+from orchestrator.moves.ways import way_along
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import mirrors_into, ref_to
 from orchestrator.runs.attempts import listed_by_last
@@ -45,7 +46,6 @@ from orchestrator.verbs.live.move_estate import Estate, engine_along, open_estat
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
-from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import effects_of, effects_with, who_can_move
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.if_lost import groups_told, loss_told, not_movable, plan_if_lost, would_refuse
@@ -114,9 +114,10 @@ def mirror_status(
     """The status of one mirror. `them`: who takes part in moves along it, by default as the file says."""
     feed, effects = ref_to(mirror), effects_of(topology) if them is None else effects_with(them)
     them, unmoved = (them, ()) if them else who_can_move(topology)
-    estate = open_estate(servers, topology, feed, them)
+    way = way_along(topology, feed, them, reach="gone")
+    estate = open_estate(servers, topology, way, them)
     try:
-        observation = observe(estate, way_along(topology, feed, them, reach="gone"), them=them)
+        observation = observe(estate, way, them=them)
         health = engine_along(topology, feed, them).health(estate.asked(), mirror, servers.clock.now_s())
         guards = _guards(estate, observation.at_s)
         landed = _grown_since(estate, observation)

@@ -442,8 +442,15 @@ def test_what_a_route_does_not_lead_is_refused_where_the_plan_is_made() -> None:
         switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH[:1]))
     with pytest.raises(DcctlError, match="is at east where its next leg begins at west"):
         switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH[1:]))
-    with pytest.raises(DcctlError, match=r"groups fraud: .* recorded nowhere else"):
-        failed_over(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH, reach="gone"))
+
+
+def test_of_a_place_that_is_gone_a_watcher_has_kept_the_positions() -> None:
+    """They are taken from its samples, and led by maps of mirrors that go on."""
+    planned = failed_over(group(three(), "fraud", "east", "south", AGAINST_THEN_SOUTH, reach="gone"))
+    (along,) = (planned.effects[step] for step in planned.of("translate-along"))
+    assert along.is_left_gone
+    assert planned.steps[along.recorded.step].action == "take-sampled-positions"
+    planned.assert_nobody_starts_before(planned.in_section("stop the mirrors"))
 
 
 def test_of_a_place_that_is_partial_nobody_starts_before_it_is_recorded() -> None:

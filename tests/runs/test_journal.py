@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import DcctlError, LockHeldError
+from orchestrator.moves.ways import way_along
 from orchestrator.runs.live.earlier_runs import earlier_runs
 from orchestrator.runs.live.history import run_records, run_rows
 from orchestrator.runs.live.journal import journal_records, lock_path
@@ -17,7 +18,7 @@ from orchestrator.runs.live.run_journal import RunJournal
 from orchestrator.runs.plan import EventKind, RunEvent
 from orchestrator.verbs.live.move_estate import open_estate
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
-from orchestrator.verbs.registration import EFFECTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from tests.verbs.pictures import AHEAD, topology
 from tests.zookeeper_server import ZooKeeperServer, connected, zookeeper_server
 
@@ -86,7 +87,7 @@ def test_a_run_takes_the_lock_and_leaves_its_story(server: ZooKeeperServer, tmp_
         coordination=replace(topology().coordination, zookeeper=server.hosts),  # type: ignore[type-var]
     )
     seen: list[RunEvent] = []
-    opened = partial(open_estate, REAL_SERVERS, file, AHEAD)
+    opened = partial(open_estate, REAL_SERVERS, file, way_along(file, AHEAD, PARTICIPANTS))
     with Run(file, "r1", opened, command="failover", folder=tmp_path / "r1", on_event=seen.append) as run:
         run.record("run-started", data={"verb": "failover", "source": "west", "target": "east"})
         with (

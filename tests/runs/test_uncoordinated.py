@@ -18,6 +18,7 @@ from orchestrator.cli.main import run
 from orchestrator.errors import DcctlError, GateRefusedError, LockHeldError
 from orchestrator.moves.ports import BootGuards
 from orchestrator.moves.way import Way
+from orchestrator.moves.ways import way_along
 from orchestrator.ports.part import Part
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
@@ -52,7 +53,7 @@ from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import EFFECTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from tests.runs.any_world import AnyWorld
 from tests.runs.crashes import SimulatedCrash
 from tests.runs.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
@@ -60,6 +61,7 @@ from tests.verbs.pictures import ABSENT, AHEAD, MIRROR, REQUEST, observation, pa
 from tests.verbs.some_moves import WithPorts
 
 TOPOLOGY = topology()
+WAY = way_along(TOPOLOGY, AHEAD, PARTICIPANTS, reach="gone")
 ASKED = replace(REQUEST, without_coordination=True, reason="fire; the bridge agrees that only I act")
 
 
@@ -153,7 +155,7 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Night:
 
     def open_estate(*_: Any) -> Estate:
         ensemble = found.ensemble if found.answers else None
-        return Estate(TOPOLOGY, AHEAD, None, None, ensemble, "no answer")  # type: ignore[arg-type]
+        return Estate(TOPOLOGY, WAY, None, None, ensemble, "no answer")  # type: ignore[arg-type]
 
     def actions(_procedure: Any, run: Any, _plan: Any, _picture: Any) -> AnyWorld:
         session = RunSession(

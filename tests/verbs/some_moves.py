@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from orchestrator.applications.producers.confirmations import ATTEST_WRITING
+from orchestrator.moves.ways import way_along
 from orchestrator.ports.part import Part
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.runs.acting import EffectActions, World
@@ -26,7 +27,6 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.move_session import MoveSession
-from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from tests.runs.memory_ensemble import MemoryEnsemble
 from tests.verbs.pictures import with_mirror

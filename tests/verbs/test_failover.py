@@ -13,6 +13,7 @@ import pytest
 from orchestrator.errors import ClusterError, DcctlError, GateRefusedError, UsageError
 from orchestrator.moves.results import TopicEnds
 from orchestrator.moves.way import Way
+from orchestrator.moves.ways import way_along
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import StepOutcome
@@ -30,13 +31,14 @@ from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.real_servers import RealServers
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.plans import plan_failover
-from orchestrator.verbs.registration import EFFECTS
+from orchestrator.verbs.registration import EFFECTS, PARTICIPANTS
 from tests.runs.memory_ensemble import MemoryEnsemble, a_record, write_run
 from tests.verbs.pictures import AHEAD, MIRROR, NOW_S, REQUEST, observation, part, topology, with_parts
 from tests.verbs.some_moves import in_journal
 from tests.verbs.some_servers import ClockAt
 
 TOPOLOGY = topology()
+WAY = way_along(TOPOLOGY, AHEAD, PARTICIPANTS, reach="gone")
 LOST = observation()
 BACK_AGAIN = with_parts(LOST, source=part(SourceProbe({"west:1": "yes"}, "", "id-west")))
 ABOUT = {"verb": "failover", "source": "west", "target": "east"}
@@ -89,7 +91,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Rehearsal:
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
 
     def open_estate(*_: Any) -> Estate:
-        return Estate(TOPOLOGY, AHEAD, Quiet(), None, rehearsal.ensemble)  # type: ignore[arg-type]
+        return Estate(TOPOLOGY, WAY, Quiet(), None, rehearsal.ensemble)  # type: ignore[arg-type]
 
     monkeypatch.setattr(move_procedure, "open_estate", open_estate)
     monkeypatch.setattr(move_procedure, "observe", rehearsal.observe)

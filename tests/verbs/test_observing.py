@@ -13,6 +13,7 @@ from orchestrator.adapters.kafka.cluster import TopicDescription
 from orchestrator.errors import ConnectError
 from orchestrator.mirrors.mirrormaker2 import copying
 from orchestrator.mirrors.mirrormaker2.offset_syncs import OffsetSyncs
+from orchestrator.moves.ways import way_along
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.samples import SampleHistory
@@ -20,7 +21,6 @@ from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.live import observe as observing
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.observe import observe
-from orchestrator.verbs.plans import way_along
 from orchestrator.verbs.registration import PARTICIPANTS
 from tests.verbs.pictures import AHEAD, of, topology
 
@@ -78,9 +78,10 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
     monkeypatch.setattr(observing, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
     connect = SimpleNamespace(name="east", within=lambda _: connect, states=away, source_offsets=away)
     connect.connectors = connect.configuration = away
-    estate = Estate(topology(), AHEAD, east, connect, None, "no answer")  # type: ignore[arg-type]
+    way = way_along(topology(), AHEAD, PARTICIPANTS, reach="gone")
+    estate = Estate(topology(), way, east, connect, None, "no answer")  # type: ignore[arg-type]
     monkeypatch.setattr(observing, "copy_folder", away)
-    seen = observe(estate, way_along(estate.topology, AHEAD, PARTICIPANTS, reach="gone"))
+    seen = observe(estate, way)
     assert (of(seen, "offset_map").problem, of(seen, "log_ends").problem) == ("", "")
     assert asked_early
     assert not any(asked_early)

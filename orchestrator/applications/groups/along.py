@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass as plain_dataclass
+from collections.abc import Iterator
 
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.brought_back import landing_offsets
 from orchestrator.applications.consumers import consumers_named
+from orchestrator.applications.groups.places import Place, partitions_along, places_along
 from orchestrator.applications.translating import outcome_of_rows
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.ports import FinalMap, Maps
-from orchestrator.moves.positions import TargetPosition, placed_in_log
+from orchestrator.moves.ports import Maps, Seen
+from orchestrator.moves.positions import TargetPosition
 from orchestrator.moves.results import (
     GroupOffsets,
     MirrorEnd,
@@ -20,18 +20,18 @@ from orchestrator.moves.results import (
     StandingLogs,
     TranslatedPositions,
 )
-from orchestrator.moves.routes import Led, read_along
 from orchestrator.moves.way import Route
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.along_maps import Hop, translate_along
+from orchestrator.replication.along_maps import translate_along
 from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.truncations import Truncations
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
-from orchestrator.topology.model import Consumer, Topology
-from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
 
 _POLL_S = 1.0
 _SPARE_S = 10.0
@@ -52,7 +52,8 @@ class TranslateAlong(
     Where the last mirror of a route has not copied up to a position yet, that is waited for: a position that
     nothing was copied behind is known only roughly. Newest offset syncs have `settle_s` seconds to arrive;
     what is not exact then is so for good. `routes`: by group. `ends`: where mirrors ended that stand.
-    `accept_reread`: more records than so many are not read again (None: as many as it takes).
+    `accept_reread`: more records than so many are not read again (None: as many as it takes). `is_left_gone`:
+    of the place left there is only what watchers have kept.
     """
 
     left: str
@@ -61,6 +62,7 @@ class TranslateAlong(
     recorded: Handle[RecordedPositions]
     ends: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
     accept_reread: int | None = None
+    is_left_gone: bool = False
     settle_s: float = 3.0
 
     @property
@@ -73,7 +75,7 @@ class TranslateAlong(
     def perform(self, run: Running) -> Outcome[TranslatedPositions]:
         """See `Effect`."""
         places = list(self._places(run))
-        unread = self._unread(run, places)
+        unread = "" if self.is_left_gone else self._unread(run, places)
         if unread:
             return Failed(f"records unread at {self.left} are not copied to {self.entered}: {unread}")
         passed = self._await_passed(run, places)
@@ -89,31 +91,35 @@ class TranslateAlong(
         run.await_true(are_exact, self.settle_s, poll_s=_POLL_S)
         return outcome_of_rows(rows, self._landing(run, places), "no translation for", self.accept_reread)
 
-    def _places(self, run: Running) -> Iterator[_Place]:
+    def _places(self, run: Running) -> Iterator[Place]:
         """Every partition that a group reads, and where it stands there."""
         topology, recorded = run.port(Topology), run.of(self.recorded)
-        left, now_s = run.port(Clusters).cluster(self.left), run.port(Clock).now_s()
+        now_s = run.port(Seen).left_at_s(self.left) if self.is_left_gone else run.port(Clock).now_s()
         for consumer in consumers_named(run, self.routes):
             routes = self.routes[consumer.name]
             committed = recorded.positions.get(consumer.name, {})
-            found = read_along(topology, consumer, routes, self.left, self.entered)
-            own = [TopicPartition(led.left, n) for _, led in found for n in range(led.partitions)]
-            # From there nothing is passed over; it has read nothing before.
-            starts = left.log_ends([tp for tp in own if tp not in committed])
-            for route, led in found:
-                for number in range(led.partitions):
-                    at = TopicPartition(led.left, number)
-                    yield _Place(
-                        consumer=consumer,
-                        route=route,
-                        led=led,
-                        number=number,
-                        committed=committed.get(at),
-                        offset=committed[at] if at in committed else starts[at].start_offset,
-                        age_s=age_s(now_s, recorded.at_s.get(consumer.name, now_s)),
-                    )
+            own = partitions_along(topology, consumer, routes, self.left, self.entered)
+            age = age_s(now_s, recorded.at_s.get(consumer.name, now_s))
+            yield from places_along(
+                topology,
+                consumer,
+                routes,
+                self.left,
+                self.entered,
+                committed,
+                self._starts(run, [tp for tp in own if tp not in committed]),
+                dict.fromkeys(own, age),
+            )
 
-    def _unread(self, run: Running, places: list[_Place]) -> str:
+    def _starts(self, run: Running, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where logs at the place left begin: nothing is passed over from there, and nothing was read."""
+        if self.is_left_gone:
+            known = run.port(Seen).watched(self.left).newest_ends()
+            return {tp: known[tp].start_offset for tp in partitions if tp in known}
+        logs = run.port(Clusters).cluster(self.left).log_ends(partitions)
+        return {tp: log.start_offset for tp, log in logs.items()}
+
+    def _unread(self, run: Running, places: list[Place]) -> str:
         """Records at the place left that a group has still to read, and that no route leads further.
 
         A group that was moved there reads the landing topics as well. Raises `ClusterError`.
@@ -131,25 +137,28 @@ class TranslateAlong(
                     said.append(f"{consumer.name} {tp}: {records:,} records")
         return "; ".join(said[:_LISTED])
 
-    def _maps(self, run: Running, places: list[_Place]) -> dict[MirrorRef, FinalMap]:
+    def _maps(self, run: Running, places: list[Place]) -> dict[MirrorRef, OffsetMap]:
         """The maps of all legs: to their very ends where mirrors stand, otherwise as they are now."""
         maps, standing = run.port(Maps), dict(self.ends)
         mirrors = dict.fromkeys(leg.mirror for place in places for leg in place.route)
-        return {
+        found = {
             mirror: maps.final(mirror, run.of(standing[mirror]))
             if mirror in standing
             else maps.current(mirror)
             for mirror in mirrors
         }
+        return {mirror: one.offset_map for mirror, one in found.items()}
 
-    def _await_passed(self, run: Running, places: list[_Place]) -> Outcome[Nothing]:
+    def _await_passed(self, run: Running, places: list[Place]) -> Outcome[Nothing]:
         """Wait until the last mirror of each route has copied up to each position, unless it stands."""
         wanted: dict[MirrorRef, dict[TopicPartition, int]] = {}
         standing, maps, truncations = dict(self.ends), self._maps(run, places), _truncations(run, places)
         for place in places:
             last, source = place.route[-1], place.source_of(-1)
+            if last.is_inverse or last.mirror in standing or place.offset is None:
+                continue
             at = translate_along(place.hops(maps, truncations)[:-1], place.offset).offset
-            if last.is_inverse or last.mirror in standing or at is None:
+            if at is None:
                 continue
             ends = wanted.setdefault(last.mirror, {})
             ends[source] = max(at, ends.get(source, 0))
@@ -172,14 +181,14 @@ class TranslateAlong(
                 return found
         return Done(Nothing())
 
-    def _rows(self, run: Running, places: list[_Place]) -> list[TargetPosition]:
+    def _rows(self, run: Running, places: list[Place]) -> list[TargetPosition]:
         maps, truncations = self._maps(run, places), _truncations(run, places)
         logs = run.port(Clusters).cluster(self.entered).log_ends([place.there for place in places])
         return [
             place.row(self.left, self.entered, maps, truncations, logs.get(place.there)) for place in places
         ]
 
-    def _landing(self, run: Running, places: list[_Place]) -> GroupOffsets:
+    def _landing(self, run: Running, places: list[Place]) -> GroupOffsets:
         """Where groups go on in topics that producers may write there one day, and no route leads to.
 
         What a failback has brought from there to where the group was is not read twice. Without that a group
@@ -204,76 +213,7 @@ class TranslateAlong(
         return found
 
 
-@plain_dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """A group's position in one partition at the place left. `committed`: None where it has none."""
-
-    consumer: Consumer
-    route: Route
-    led: Led
-    number: int
-    committed: int | None
-    offset: int
-    age_s: float | None
-
-    @property
-    def there(self) -> TopicPartition:
-        """The partition at the place entered."""
-        return TopicPartition(self.led.entered, self.number)
-
-    @property
-    def is_of_home(self) -> bool:
-        """Whether it leads from where its topic is produced, along one mirror of the file."""
-        (first, *others) = self.route
-        return not others and not first.is_inverse and not first.mirror.is_back
-
-    def source_of(self, leg: int) -> TopicPartition:
-        """The partition at the source of one leg's mirror."""
-        return TopicPartition(self.led.sources[leg], self.number)
-
-    def hops(
-        self, maps: Mapping[MirrorRef, FinalMap], truncations: Mapping[MirrorRef, Truncations]
-    ) -> list[Hop]:
-        """The way through maps."""
-        return [
-            Hop(
-                offset_map=maps[leg.mirror].offset_map,
-                source=self.source_of(number),
-                is_inverse=leg.is_inverse,
-                truncations=truncations.get(leg.mirror, {}).get(self.source_of(number), ()),
-            )
-            for number, leg in enumerate(self.route)
-        ]
-
-    def row(
-        self,
-        left: str,
-        entered: str,
-        maps: Mapping[MirrorRef, FinalMap],
-        truncations: Mapping[MirrorRef, Truncations],
-        log: LogEnd | None,
-    ) -> TargetPosition:
-        """Where it goes on; `log`: of the partition there."""
-        placed = placed_in_log(
-            self.consumer, log, translate_along(self.hops(maps, truncations), self.offset), None
-        )
-        return TargetPosition(
-            group=self.consumer.name,
-            source=left,
-            topic=self.led.left,
-            partition=self.number,
-            source_offset=self.committed,
-            position_age_s=None if self.committed is None else self.age_s,
-            target=entered,
-            target_topic=self.led.entered,
-            target_offset=placed.offset,
-            exact=placed.is_exact,
-            reread_at_most=placed.reread_at_most,
-            reason=placed.reason if self.committed is not None else f"never committed; {placed.reason}",
-        )
-
-
-def _truncations(run: Running, places: list[_Place]) -> dict[MirrorRef, Truncations]:
+def _truncations(run: Running, places: list[Place]) -> dict[MirrorRef, Truncations]:
     """Where logs were cut whose copies positions lead back from. Raises `DcctlError`."""
     legs = {leg.mirror for place in places for leg in place.route if leg.is_inverse}
     return {mirror: run.port(Maps).truncations(mirror) for mirror in legs}

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from orchestrator.applications.groups.places import places_along
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
 from orchestrator.moves.gates.source import ages_at_s, loss_window
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.prediction import predict_reread
 from orchestrator.moves.situation import Situation
+from orchestrator.moves.way import Leg
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.partial_view import PartialView
 from orchestrator.snapshot.samples import SampledPosition, SampleHistory
-from orchestrator.snapshot.watcher_records import SET_CLOCKS
-from orchestrator.values import TopicPartition
+from orchestrator.snapshot.watcher_records import SET_CLOCKS, age_s
+from orchestrator.topology.model import Consumer
+from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import all_of, listed, plural
 
 
@@ -24,7 +27,7 @@ def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPositi
     """Where each group stands: its own word where its coordinator answers, else the watcher's."""
     left = s.source.left.value
     said = s.source.committed.value if s.case == "planned" else {} if left is None else left.committed
-    history, found = s.copying.samples.value, {}
+    history, found = s.samples.value, {}
     for group in s.moving("group"):
         if said is not None and group.name in said:
             found[group.name] = {
@@ -42,32 +45,66 @@ def positions(s: Situation) -> tuple[TargetPosition, ...]:
 
     On the way back they are placed once all stands still.
     """
-    history, offset_map, logs = s.copying.samples.value, s.copying.offset_map.value, s.target.log_ends.value
-    if s.case == "back" or history is None or offset_map is None or logs is None:
+    if s.case == "back" or any(part.value is None for part in _places(s)):
         return ()
     left, ends = s.source.left.value, s.source.log_ends.value
     if s.case == "planned":
         if ends is None or s.source.committed.value is None:
             return ()
-    else:
-        ends = {**history.newest_ends(), **({} if left is None else left.logs)}
-    by_time = s.copying.by_time.value or {}
+    elif s.samples.value is not None:
+        ends = {**s.samples.value.newest_ends(), **({} if left is None else left.logs)}
     return tuple(
         row
         for group in s.moving("group")
-        for row in target_positions(
-            s.topology,
-            s.mirror,
-            group,
-            recorded=s.once(recorded)[group.name],
-            sampled_ends=ends,
-            offset_map=offset_map,
-            recreated=history.recreated,
-            by_time=by_time.get(group.name, {}),
-            target_logs=logs,
-            lost_at_s=_unseen_at_s(s, group.name, history, left),
+        for row in (
+            _fed(s, group, ends or {}) if s.way.feed(group.name) is not None else _led(s, group, ends or {})
         )
     )
+
+
+def _fed(s: Situation, group: Consumer, ends: Mapping[TopicPartition, LogEnd]) -> Iterable[TargetPosition]:
+    """Through the map of the mirror that feeds the place entered."""
+    history, offset_map = s.samples.value, s.copying.offset_map.value
+    if history is None or offset_map is None:
+        return ()
+    return target_positions(
+        s.topology,
+        s.mirror,
+        group,
+        recorded=s.once(recorded)[group.name],
+        sampled_ends=ends,
+        offset_map=offset_map,
+        recreated=history.recreated,
+        by_time=(s.copying.by_time.value or {}).get(group.name, {}),
+        target_logs=s.target.log_ends.value or {},
+        lost_at_s=_unseen_at_s(s, group.name, history, s.source.left.value),
+    )
+
+
+def _led(s: Situation, group: Consumer, ends: Mapping[TopicPartition, LogEnd]) -> Iterable[TargetPosition]:
+    """Along routes through maps of mirrors that go on."""
+    known = s.once(recorded)[group.name]
+    lost_at_s = s.seen.at_s if s.case == "planned" else ages_at_s(s, s.seen.at_s)
+    maps = {leg.mirror: s.seen.mirror(leg.mirror).offset_map.value for leg in _legs(s)}
+    places = places_along(
+        s.topology,
+        group,
+        s.way.routes(group.name),
+        s.left,
+        s.entered,
+        {tp: position.offset for tp, position in known.items()},
+        {tp: log.start_offset for tp, log in ends.items()},
+        {tp: age_s(lost_at_s, position.sampled_at_s) for tp, position in known.items()},
+    )
+    logs = s.target.log_ends.value or {}
+    given = {mirror: found for mirror, found in maps.items() if found is not None}
+    return [place.row(s.left, s.entered, given, {}, logs.get(place.there)) for place in places]
+
+
+def _legs(s: Situation) -> list[Leg]:
+    """Every map that a position of a group goes by that the mirror does not feed alone."""
+    names = [name for name in s.way.named("group") if s.way.feed(name) is None]
+    return list(dict.fromkeys(leg for name in names for route in s.way.routes(name) for leg in route))
 
 
 def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: PartialView | None) -> float:
@@ -77,7 +114,7 @@ def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: Partial
     if s.case != "partial":
         return ages_at_s(s, s.seen.at_s)
     unseen_s = history.unseen_since_s(group)
-    return ages_at_s(s, s.copying.samples.at_s) if unseen_s is None else unseen_s
+    return ages_at_s(s, s.samples.at_s) if unseen_s is None else unseen_s
 
 
 def groups_idle(s: Situation) -> GateResult:
@@ -101,7 +138,10 @@ def groups_idle(s: Situation) -> GateResult:
 
 def _places(s: Situation) -> tuple[Part[Any], ...]:
     """What positions are made of: without any of these there is none, which says nothing about the groups."""
-    return s.copying.samples, s.copying.offset_map, s.target.log_ends
+    samples = () if s.case == "planned" and not s.way.drains else (s.samples,)
+    fed = (s.copying.offset_map,) if s.way.drains else ()
+    led = tuple(s.seen.mirror(leg.mirror).offset_map for leg in _legs(s))
+    return (*samples, *fed, *led, s.target.log_ends)
 
 
 def positions_fresh(s: Situation) -> GateResult:
@@ -225,7 +265,7 @@ def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
             {p.source_partition: p.reread_at_most for p in rows},
         )
         for name, rows in by_group.items()
-        if s.copying.samples.value is not None
+        if s.samples.value is not None
     }
 
 
@@ -239,7 +279,7 @@ def reread(
     by_map: Mapping[TopicPartition, int | None],
 ) -> dict[str, int | None]:
     """What one consumer reads again that stands at `known`; `by_map`: what its translation costs."""
-    history = s.copying.samples.value
+    history = s.samples.value
     if history is None:
         return {}
     found = predict_reread(history, consumer, known, by_map, until_s=ages_at_s(s, s.seen.at_s))

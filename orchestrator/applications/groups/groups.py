@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -19,7 +20,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
-from orchestrator.wording import plural
+from orchestrator.wording import listed, plural
 
 _POLL_S = 0.3
 
@@ -79,6 +80,41 @@ class RecordPositions(
         committed = source.committed(self.groups)
         count = sum(len(offsets) for offsets in committed.values())
         found = RecordedPositions(positions=committed, at_s={})
+        return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class TakeSampledPositions(
+    Look[RecordedPositions],
+    name="take-sampled-positions",
+    phase="translate",
+    title="Take the positions of the groups at {cluster} that the watcher has recorded",
+    expected_s=0.1,
+):
+    """What the groups had committed at a cluster that is gone, by the samples of a watcher elsewhere."""
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[RecordedPositions]:
+        """See `Effect`."""
+        history = run.port(Seen).watched(self.cluster)
+        known = {group: dict(history.positions(group)) for group in self.groups}
+        missing = [group for group, positions in known.items() if not positions]
+        if missing:
+            return Failed(f"the watcher has never recorded a position of {listed(missing)} at {self.cluster}")
+        found = RecordedPositions(
+            positions={
+                group: {tp: position.offset for tp, position in positions.items()}
+                for group, positions in known.items()
+            },
+            at_s={
+                group: min(position.sampled_at_s for position in positions.values())
+                for group, positions in known.items()
+            },
+            sampled=self.groups,
+        )
+        count = sum(map(len, known.values()))
         return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
 
 

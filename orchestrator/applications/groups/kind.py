@@ -16,7 +16,12 @@ from orchestrator.applications.groups.gates import (
     positions_fresh,
     positions_known,
 )
-from orchestrator.applications.groups.groups import AwaitGroupProgress, RecordPositions, SaveOffsets
+from orchestrator.applications.groups.groups import (
+    AwaitGroupProgress,
+    RecordPositions,
+    SaveOffsets,
+    TakeSampledPositions,
+)
 from orchestrator.applications.groups.partial_positions import RecordPartialPositions
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
@@ -63,6 +68,7 @@ class ConsumerGroups(ReadersOnHosts):
         RecordPartialPositions,
         RecordPositions,
         SaveOffsets,
+        TakeSampledPositions,
         TranslateAlong,
         TranslateBack,
         TranslatePositions,
@@ -209,7 +215,11 @@ class ConsumerGroups(ReadersOnHosts):
                 read_along(
                     way.topology, consumer, routes[consumer.name], way.left.cluster, way.entered.cluster
                 )
-        if left.recorded is None:
+        recorded = left.recorded
+        if way.reach == "gone" and not way.drains:
+            take = TakeSampledPositions(cluster=way.left.cluster, groups=part.groups)
+            recorded = book.add(take, id=way.id(f"record-positions{part.mark}"))
+        if recorded is None:
             ways = "; ".join(f"{name}: {in_words(route)}" for name in routes for route in routes[name])
             raise DcctlError(
                 f"groups {', '.join(part.groups)}",
@@ -223,7 +233,8 @@ class ConsumerGroups(ReadersOnHosts):
             left=way.left.cluster,
             entered=way.entered.cluster,
             routes=routes,
-            recorded=left.recorded,
+            recorded=recorded,
+            is_left_gone=way.reach == "gone",
             ends=tuple((stand.mirror, stand.end) for stand in stands),
             accept_reread=ground.accepted.reread,
         )

@@ -145,7 +145,7 @@ def mirror_trusted(s: Situation) -> GateResult:
 def watcher_alive(s: Situation) -> GateResult:
     """The watcher has been at work until now: a lost site ends sampling, not the watcher."""
     limit = f"the last round of the watcher at most {s.age_limit_s:g} s ago"
-    part = s.copying.samples
+    part = s.samples
     if part.value is None:
         return absent("watcher-alive", part, limit)
     last = part.value.last_sign_of_life_s

@@ -25,7 +25,8 @@ from orchestrator.moves.gates.source import (
 )
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.situation import Situation
-from orchestrator.moves.way import Case
+from orchestrator.moves.way import Case, Leg
+from orchestrator.moves.ways import legs_of
 from orchestrator.runs.plan import GateResult
 
 Gate = Callable[[Situation], GateResult]
@@ -57,14 +58,23 @@ def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...] | None)
 
     `kept_off`: principals that the place entered is kept free of until it takes over; None where it is not.
     """
-    places = [gate(s) for gate, cases in _PLACES.items() if s.case in cases]
+    places = [
+        gate(s)
+        for gate, cases in _PLACES.items()
+        # Where no topic moves, nothing becomes primary.
+        if s.case in cases and (s.way.topics or gate is not source_primary)
+    ]
     if kept_off is not None:
         places.append(entered_fenceable(s, kept_off))
-    engine = them.engine(s.topology, s.feed)
+    engines: dict[str, list[Leg]] = {}
+    for leg in legs_of(s.way):
+        engines.setdefault(them.engine(s.topology, leg.mirror).name, []).append(leg)
+    of_routes = [them.engine(s.topology, legs[0].mirror).route_gates(s, legs) for legs in engines.values()]
     programs = [p for kind in them.kinds for p in kind.programs(s.topology, s.way.named(kind.name))]
     return (
         *places,
-        *engine.gates(s),
+        *(them.engine(s.topology, s.feed).gates(s) if s.way.drains else ()),
+        *(gate for found in of_routes for gate in found),
         *(gate for kind in them.kinds for gate in kind.gates(s)),
         clients_startable(s, programs),
     )

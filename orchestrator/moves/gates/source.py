@@ -23,13 +23,13 @@ from orchestrator.wording import listed, plural
 
 def loss_window(s: Situation) -> LossWindow | None:
     """When the place left was lost as a whole, as the watcher saw it; None while part of it answers."""
-    history = s.copying.samples.value
+    history = s.samples.value
     return history.loss_window() if history is not None and s.case == "gone" else None
 
 
 def ages_at_s(s: Situation, now_s: float) -> float:
     """When the ages of what the watcher recorded are judged, see `SampleHistory.ages_at_s`."""
-    window, history = s.once(loss_window), s.copying.samples.value
+    window, history = s.once(loss_window), s.samples.value
     if window is not None:
         return window.first_failed_at_s
     return now_s if history is None else history.comparable_s(now_s)
@@ -95,8 +95,8 @@ def source_unreachable(s: Situation) -> GateResult:
         outcome = "unknown"
         reason = f"{listed(probe.listening)} of {s.left} takes connections, but does not answer as Kafka"
         hint = f"stop the brokers of {s.left}, then try again: a degraded site is not a lost one"
-    elif window is None and s.copying.samples.value is None:
-        return replace(absent("source-unreachable", s.copying.samples, limit), measured=states)
+    elif window is None and s.samples.value is None:
+        return replace(absent("source-unreachable", s.samples, limit), measured=states)
     elif window is None:
         outcome = "unknown"
         reason = f"the watcher has not seen {s.left} fail"
@@ -247,7 +247,7 @@ def source_healthy(s: Situation) -> GateResult:
     gate_id, part = "standby-healthy" if back else "source-healthy", s.source.topics
     if part.value is None:
         return absent(gate_id, part, limit)
-    missing = [] if back else [name for name in s.mirror.topics if name not in part.value]
+    missing = [] if back else [name for name in s.read_at_left if name not in part.value]
     reasons = [*degraded_partitions(part.value), *(f"{name} does not exist" for name in missing)]
     hint = f"repair {s.left} first"
     if not back:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.request import FailoverRequest, mirror_to_fail_over
+from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.moves.ways import way_to_fail_over
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview
 from orchestrator.runs.live.servers import Servers
@@ -19,6 +19,7 @@ from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failover
+from orchestrator.verbs.registration import participants_of
 
 _SHIFT = "sabotage_offset_shift"
 
@@ -38,10 +39,10 @@ class FailoverProcedure(MoveProcedure):
         them: Participants | None = None,
     ) -> None:
         refuse_unsupported(topology, "failover")
+        them = them or participants_of(topology)
         super().__init__(
             topology,
-            ref_to(mirror_to_fail_over(topology, request)),
-            reach="partial" if request.sick else "gone",
+            way_to_fail_over(topology, request, them),
             is_uncoordinated=request.without_coordination,
             servers=servers,
             them=them,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
+from orchestrator.moves.routes import led_of, moving_consumers
+from orchestrator.moves.way import Way
 from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.engine import Asked, Engine, engine_named
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -20,17 +22,22 @@ from orchestrator.verbs.registration import PARTICIPANTS
 class Estate:
     """The connections of one move, opened once, used by observing and acting.
 
-    `feed`: the mirror along which it goes. `target`: the cluster that is entered; `connect`: the workers that
-    run the mirrors between the two sides, None where their engine has no need of any.
+    `way`: all that goes from one place to the other. `target`: the cluster that is entered; `connect`: the
+    workers that run the mirrors between the two places, None where their engine has no need of any.
     """
 
     topology: Topology
-    feed: MirrorRef
+    way: Way
     target: Kafka
     connect: Connect | None
     coordination: Coordination | None
     coordination_problem: str = ""
     servers: Servers = REAL_SERVERS
+
+    @property
+    def feed(self) -> MirrorRef:
+        """The mirror along which it goes."""
+        return self.way.drains[0]
 
     @property
     def mirror(self) -> Replication:
@@ -40,13 +47,16 @@ class Estate:
     @property
     def groups(self) -> tuple[str, ...]:
         """Consumer groups that move."""
-        return tuple(g for c in self.topology.consumers_of(self.feed.home) for g in c.groups)
+        return tuple(g for c in moving_consumers(self.way) for g in c.groups)
 
     @property
     def target_topics(self) -> tuple[str, ...]:
-        """Mirrored and landing topics."""
-        mirror = self.mirror
-        return tuple(dict.fromkeys([*map(mirror.mirrored_topic, mirror.topics), *mirror.topics]))
+        """Mirrored and landing topics, and what else is read at the place entered."""
+        copied = [mirror.of(self.topology) for mirror in self.way.drains]
+        fed = [
+            name for mirror in copied for name in (*map(mirror.mirrored_topic, mirror.topics), *mirror.topics)
+        ]
+        return tuple(dict.fromkeys([*fed, *(led.entered for led in led_of(self.way))]))
 
     def asked(self, within_s: float | None = None) -> Asked:
         """Whom the mirror's engine may ask: the cluster entered, and its workers, for so long at most."""
@@ -66,9 +76,7 @@ class Estate:
             self.coordination.close()
 
 
-def open_estate(
-    servers: Servers, topology: Topology, feed: MirrorRef, them: Participants = PARTICIPANTS
-) -> Estate:
+def open_estate(servers: Servers, topology: Topology, way: Way, them: Participants = PARTICIPANTS) -> Estate:
     """Connections to the cluster that is entered, to what the mirror's engine needs, and to the coordination
     ensemble. `them`: who takes part.
 
@@ -77,14 +85,15 @@ def open_estate(
     """
     coordination, problem = open_coordination(servers, topology)
     try:
-        target = servers.kafka(topology, feed.target)
-        workers = engine_along(topology, feed, them).workers(feed)
+        target = servers.kafka(topology, way.entered.cluster)
+        feed = next(iter(way.drains), None)
+        workers = "" if feed is None else engine_along(topology, feed, them).workers(feed)
         connect = servers.connect(topology, workers) if workers else None
     except DcctlError:
         if coordination is not None:
             coordination.close()
         raise
-    return Estate(topology, feed, target, connect, coordination, problem, servers)
+    return Estate(topology, way, target, connect, coordination, problem, servers)
 
 
 def engine_along(topology: Topology, feed: MirrorRef, them: Participants) -> Engine:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.way import Reach
-from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.moves.way import Way
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.engine import Actions, OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, run_procedure
@@ -26,12 +25,12 @@ from orchestrator.verbs.live.move_session import MoveSession
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
-from orchestrator.verbs.plans import way_along
-from orchestrator.verbs.registration import effects_with, participants_of
+from orchestrator.verbs.registration import effects_with
 
 
 class MoveProcedure(ABC):
-    """See `runs.live.procedure.Procedure`. `feed`: the mirror along which is moved.
+    """See `runs.live.procedure.Procedure`. `way`: what is looked at for it; whom the place left is denied is
+    for its plan.
 
     `is_uncoordinated`: without the ensemble; only a failover can be asked for like that.
     """
@@ -41,24 +40,22 @@ class MoveProcedure(ABC):
     def __init__(
         self,
         topology: Topology,
-        feed: MirrorRef,
+        way: Way,
         *,
-        reach: Reach = "whole",
         is_uncoordinated: bool = False,
         servers: Servers = REAL_SERVERS,
-        them: Participants | None = None,
+        them: Participants,
     ) -> None:
-        self.topology, self.feed, self.is_uncoordinated = topology, feed, is_uncoordinated
-        self.servers, self.them = servers, them or participants_of(topology)
-        self.command = f"{self.verb} {feed}"
+        self.topology, self.way, self.is_uncoordinated = topology, way, is_uncoordinated
+        self.servers, self.them = servers, them
+        self.command = f"{self.verb} {way.left.cluster} → {way.entered.cluster}"
         self.about: Mapping[str, Any] = {}
-        # What is looked at for it; whom the place left is denied is for its plan.
-        self.way = way_along(topology, feed, self.them, reach=reach)
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
-        self.them.engine(self.topology, self.feed)  # one that only copies moves nothing
-        return open_estate(self.servers, self.topology, self.feed, self.them)
+        for mirror in self.way.drains:
+            self.them.engine(self.topology, mirror)  # one that only copies moves nothing
+        return open_estate(self.servers, self.topology, self.way, self.them)
 
     def observe(self, estate: Estate, *, own_lock: bool, own_run: str) -> Snapshot:
         """Both sides, and what lies between them."""

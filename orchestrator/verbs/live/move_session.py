@@ -86,6 +86,13 @@ class WhatWasSeen:
         window = self.samples(mirror).loss_window()
         return window.first_failed_at_s if window else self.at_s
 
+    def watched(self, cluster: str) -> SampleHistory:
+        return _had(self.snapshot.cluster(cluster).samples)
+
+    def left_at_s(self, cluster: str) -> float:
+        window = self.watched(cluster).loss_window()
+        return window.first_failed_at_s if window else self.at_s
+
     def has_stood_still(self, ends: Mapping[TopicPartition, int]) -> bool:
         entered = self.snapshot.cluster(self.way.entered.cluster)
         logs = entered.log_ends.value or {}

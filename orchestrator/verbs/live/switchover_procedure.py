@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.request import SwitchoverRequest, mirror_to_switch_over
+from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.moves.support import refuse_unsupported
-from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.moves.ways import way_to_switch_over
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview
 from orchestrator.runs.live.servers import Servers
@@ -18,6 +18,7 @@ from orchestrator.verbs.live.move_procedure import MoveProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_switchover
+from orchestrator.verbs.registration import participants_of
 
 
 class SwitchoverProcedure(MoveProcedure):
@@ -34,8 +35,8 @@ class SwitchoverProcedure(MoveProcedure):
         them: Participants | None = None,
     ) -> None:
         refuse_unsupported(topology, "switchover")
-        feed = ref_to(mirror_to_switch_over(topology, request.to))
-        super().__init__(topology, feed, servers=servers, them=them)
+        them = them or participants_of(topology)
+        super().__init__(topology, way_to_switch_over(topology, request, them), servers=servers, them=them)
         self._request = request
 
     @classmethod

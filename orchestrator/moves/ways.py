@@ -1,0 +1,234 @@
+"""The ways of a file: who goes from one cluster to another, by which mirrors and routes. Pure.
+
+Where one mirror feeds the place entered, everybody of its source goes along it. Between two places that none
+leads from the one to the other, each position goes by a route of its own over the topics' origins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrator.errors import UsageError
+from orchestrator.moves.fence import Fenced, fenced, self_redirecting_rules
+from orchestrator.moves.participants import Kind, Participants
+from orchestrator.moves.request import (
+    FailbackRequest,
+    FailoverRequest,
+    SwitchoverRequest,
+    mirror_to_fail_back,
+    mirror_to_fail_over,
+    mirror_to_switch_over,
+    refuse_unknown_cluster,
+)
+from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
+from orchestrator.replication.mirror_ref import MirrorRef, ref_to
+from orchestrator.topology.counterparts import Origin, counterpart_of, origin_of
+from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.standby import standby_of, standbys_of
+from orchestrator.wording import listed
+
+NOBODY = Fenced({}, {}, ())
+
+
+def along(
+    topology: Topology, mirror: MirrorRef, who: Fenced, them: Participants, *, reach: Reach = "whole"
+) -> Move:
+    """Everybody of the cluster where a mirror's topics live by the file, from its source to its target.
+
+    Positions in copies lead back against the file's own mirror, wherever one is gone along the other way.
+    """
+    routes = ((Leg(mirror=mirror),), (Leg(mirror=mirror.other_way, is_inverse=True),))
+    items = tuple(
+        Item(name=name, kind=kind.name, routes=() if kind.writes else routes)
+        for kind in them.kinds
+        for name in kind.at(topology, mirror.home)
+    )
+    topics = tuple(mirror.of(topology).topics)
+    themselves = [p for p in topology.producers_of(mirror.home) if p.moved_by == "itself"]
+    early = {topic for producer in themselves for topic in producer.topics}.intersection(topics)
+    way = Way(
+        topology=topology,
+        left=Place(mirror.source),
+        entered=Place(mirror.target),
+        reach=reach,
+        items=items,
+        topics=topics,
+        home=mirror.home,
+        drains=(mirror,),
+        pauses=(mirror.other_way,) if mirror.is_back else (),
+        who=who,
+        # Of a place that is gone nobody is kept off anything: rules cannot be written there.
+        self_redirecting=self_redirecting_rules(topology, mirror.home, who),
+        written_early=tuple(sorted(early)),
+    )
+    return Move(topology=topology, ways=(way,))
+
+
+def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reach: Reach = "whole") -> Way:
+    """The way that a verb looks at; whom the place left is denied is for its plan."""
+    return along(topology, mirror, NOBODY, them, reach=reach).ways[0]
+
+
+def routed(
+    topology: Topology, left: str, entered: str, home: str, them: Participants, *, reach: Reach = "whole"
+) -> Way:
+    """The consumers of `home` that go from one place to another between which no mirror leads.
+
+    One of the two places is `home`, by the file; the other one is their standby. Raises `UsageError` where
+    none goes there, where one that goes writes, or reads a topic that no two mirrors lead there.
+    """
+    away = entered if left == home else left
+    items = tuple(_items(topology, left, entered, home, away, them))
+    if not items:
+        raise UsageError(
+            f"cluster {home}",
+            f"the file has no application of {home} that goes to {away}",
+            f"`standby: {away}` at the cluster or at an application says who goes there",
+        )
+    names = {(item.name, item.kind) for item in items}
+    moving = [c for c in topology.consumers_of(home) if (c.name, c.kind) in names]
+    principals = {c.principal for c in moving if c.principal is not None}
+    others = [c for c in topology.consumers_of(home) if c not in moving and c.principal in principals]
+    if others and reach != "gone":
+        raise UsageError(
+            f"consumer {others[0].name}",
+            f"stays at {home} with the principal {others[0].principal} of a consumer that goes to {away}",
+            "give each its own principal: access rules that keep the one off would keep off the other",
+        )
+    who = NOBODY
+    if reach != "gone":
+        who = fenced(topology, left, principals=sorted(principals), with_consumers=True, homes={home})
+    return Way(
+        topology=topology,
+        left=Place(left),
+        entered=Place(entered),
+        reach=reach,
+        items=items,
+        home=home,
+        who=who,
+    )
+
+
+def _items(  # noqa: PLR0917 - where they are, where they go, and where the file has them
+    topology: Topology, left: str, entered: str, home: str, away: str, them: Participants
+) -> Iterator[Item]:
+    for kind in them.kinds:
+        if kind.writes:
+            _refuse_writers(topology, kind, home, away)
+            continue
+        names = set(kind.at(topology, home))
+        for consumer in topology.consumers_of(home):
+            if consumer.name in names and standby_of(topology, consumer) == away:
+                routes = routes_of(topology, consumer, left, entered)
+                yield Item(name=consumer.name, kind=kind.name, routes=routes)
+
+
+def _refuse_writers(topology: Topology, kind: Kind, home: str, away: str) -> None:
+    names = set(kind.at(topology, home))
+    writers = [p for p in topology.producers_of(home) if p.name in names and standby_of(topology, p) == away]
+    if writers:
+        raise UsageError(
+            f"{kind.name} {writers[0].name}",
+            f"writes {listed(writers[0].topics)} at {home}, from which no mirror leads to {away}",
+            "producers go where a mirror copies what they wrote: give them a standby of their own",
+        )
+
+
+def routes_of(topology: Topology, consumer: Consumer, left: str, entered: str) -> tuple[Route, ...]:
+    """How a consumer's positions go from one place to the other, one route for each origin that it reads.
+
+    Raises `UsageError` naming a topic that no two mirrors lead there.
+    """
+    found: dict[Route, None] = {}
+    for name in topology.topics_read(consumer):
+        origin = origin_of(topology, name, consumer.cluster)
+        there = None if origin is None else _at(topology, origin, left)
+        counterpart = None if there is None else counterpart_of(topology, there, left, entered)
+        if counterpart is None:
+            raise UsageError(
+                f"consumer {consumer.name}",
+                f"reads {name} at {consumer.cluster}, which no mirror copies so that it could be read at "
+                f"{left if there is None else entered}",
+                "add a mirror of it, or `standby` at another cluster",
+            )
+        legs = []
+        if counterpart.back is not None:
+            legs.append(Leg(mirror=ref_to(counterpart.back), is_inverse=True))
+        if counterpart.forward is not None:
+            legs.append(Leg(mirror=ref_to(counterpart.forward)))
+        found[tuple(legs)] = None
+    return tuple(found)
+
+
+def _at(topology: Topology, origin: Origin, cluster: str) -> str | None:
+    """What the topic of an origin is called at a cluster; None where it is not there."""
+    here = counterpart_of(topology, origin.topic, origin.cluster, cluster)
+    return None if here is None else here.entered
+
+
+def legs_of(way: Way) -> tuple[Leg, ...]:
+    """Every map that a position of the way goes by, beside those of the mirrors that drain; each once."""
+    fed = {one for mirror in way.drains for one in (mirror, mirror.other_way)}
+    return tuple(dict.fromkeys(leg for leg in _legs(way.items) if leg.mirror not in fed))
+
+
+def _legs(items: Iterable[Item]) -> Iterator[Leg]:
+    for item in items:
+        for route in item.routes:
+            yield from route
+
+
+def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
+    """What a failover looks at: all of the attested sites' cluster, to the standby.
+
+    Raises `UsageError` where the request fits no place, or several.
+    """
+    reach: Reach = "partial" if request.sick else "gone"
+    said = {*request.attested, *request.sick}
+    left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
+    if len(left) == 1 and not any(m.source == left[0] for m in topology.replication):
+        standbys = [name for name in standbys_of(topology, left[0]) if request.to in (None, name)]
+        if standbys:
+            return _whole(routed(topology, left[0], _one(standbys, "--to"), left[0], them, reach=reach))
+    return way_along(topology, ref_to(mirror_to_fail_over(topology, request)), them, reach=reach)
+
+
+def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
+    """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several do."""
+    refuse_unknown_cluster(topology, request.to, "--to")
+    if not request.left:
+        return way_along(topology, ref_to(mirror_to_switch_over(topology, request.to)), them)
+    refuse_unknown_cluster(topology, request.left, "--from")
+    mirror = topology.mirror(request.left, request.to)
+    if mirror is not None:
+        return way_along(topology, ref_to(mirror), them)
+    return routed(topology, request.left, request.to, request.left, them)
+
+
+def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
+    """What a failback looks at. Raises `UsageError` where no way leads back, or several do."""
+    if request.to:
+        refuse_unknown_cluster(topology, request.to, "--to")
+        standbys = standbys_of(topology, request.to)
+        if standbys and not any(m.source == request.to for m in topology.replication):
+            return routed(topology, _one(standbys, "--from"), request.to, request.to, them)
+    return way_along(topology, ref_to(mirror_to_fail_back(topology, request.to)).other_way, them)
+
+
+def _one(places: Sequence[str], option: str) -> str:
+    """The only one of them. Raises `UsageError` naming the choices."""
+    if len(places) > 1:
+        raise UsageError(option, f"several places are possible: {', '.join(places)}", "choose one")
+    return places[0]
+
+
+def _whole(way: Way) -> Way:
+    """Raises `UsageError` for what is led along routes from a place that answers in part."""
+    if way.reach == "partial":
+        raise UsageError(
+            f"cluster {way.left}",
+            "is degraded, and its consumers can be led along routes only from a place that is whole or gone",
+            f"dcctl switchover FILE --from {way.left} --to {way.entered} while it answers, or stop it and "
+            "--attest-down",
+        )
+    return way
