@@ -30,6 +30,9 @@ def register(app: typer.Typer) -> None:
 def switchover(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
     to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    left: str = typer.Option(
+        "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
+    ),
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
@@ -55,6 +58,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     topology = given_topology(file)
     request = SwitchoverRequest(
         to=to,
+        left=left,
         timeout_s=timeout_s,
         accept_reread=accept_reread,
         acknowledge=acknowledgement(acknowledge),

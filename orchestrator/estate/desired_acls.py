@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.topology.counterparts import counterparts_read
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.standby import standby_of
 from orchestrator.values import Acl, Pattern
 
 CLUSTER_RESOURCE = "kafka-cluster"
@@ -31,8 +33,8 @@ def named_principals(topology: Topology, cluster: str) -> frozenset[str]:
 def desired_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
     """Every access rule that `cluster` shall have. Operator and brokers are super users and need none.
 
-    Producers and consumers also get their rights where a mirror would take them: a failover that had to
-    make rules first would be slower, and might fail.
+    Producers and consumers also get their rights where a mirror would take them, and consumers at their
+    standby: a failover that had to make rules first would be slower, and might fail.
     """
     return frozenset(
         (
@@ -87,6 +89,8 @@ def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
             topics = set(read)
         elif mirror is not None:
             topics = {name for topic in read for name in _after_a_move(topology, mirror, topic)}
+        elif standby_of(topology, consumer) == cluster:
+            topics = {found.entered for _, found in counterparts_read(topology, consumer, cluster) if found}
         else:
             continue
         for topic in sorted(topics):

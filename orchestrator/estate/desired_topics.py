@@ -9,6 +9,7 @@ from typing import Literal
 from orchestrator.replication.engine import Engine, OwnTopic, engine_of
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.topology.model import Cluster, Replication, Topic, Topology
+from orchestrator.topology.standby import standby_of
 
 # file: as the file says · mirrored: written by a mirror · landing: where producers write after a failover ·
 # mirror: its engine's own · watcher: ours · connect: the workers' own · kafka: Kafka's own
@@ -66,7 +67,9 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
             for topic in _of_mirror(topology, mirror, described):
                 _add(topics, topic)
     for consumer in topology.consumers:
-        if consumer.cluster == cluster or topology.mirror(consumer.cluster, cluster):
+        if cluster in {consumer.cluster, standby_of(topology, consumer)} or topology.mirror(
+            consumer.cluster, cluster
+        ):
             for kept in consumer.own_topics():
                 _add(topics, _application_topic(kept, described, "file"))
     for own in _shared(topology, cluster):

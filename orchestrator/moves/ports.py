@@ -82,6 +82,8 @@ class Maps(Protocol):
     def current(self, mirror: MirrorRef) -> FinalMap:
         """The map of a mirror that runs, as it is now; read anew each time.
 
+        Where its target is the place left, and gone: the copy that a watcher keeps of it, without logs.
+
         Raises `ClusterError`, and `DcctlError` where nobody knows which of its topics were made anew.
         """
 

@@ -29,13 +29,14 @@ class Support:
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
 _BOTH = frozenset({"default", "identity"})
+_ROUTED = Support(frozenset({"active-passive", "aggregation"}))
 
 SUPPORT: Mapping[Verb, Support] = {
     "sim workload": Support(frozenset({"active-passive"})),
     "drill": Support(frozenset({"active-passive"})),
-    "failover": Support(frozenset({"active-passive"})),
-    "switchover": Support(frozenset({"active-passive"})),
-    "failback": Support(frozenset({"active-passive"})),
+    "failover": _ROUTED,
+    "switchover": _ROUTED,
+    "failback": _ROUTED,
     "status": Support(frozenset({"active-passive"})),
     "watch": Support(_MIRRORED, _BOTH),
     "offsets": Support(_MIRRORED, _BOTH),

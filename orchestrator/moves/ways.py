@@ -23,7 +23,7 @@ from orchestrator.moves.request import (
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.topology.counterparts import Origin, counterpart_of, origin_of
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.topology.standby import standby_of, standbys_of
 from orchestrator.wording import listed
 
@@ -190,18 +190,18 @@ def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partici
         standbys = [name for name in standbys_of(topology, left[0]) if request.to in (None, name)]
         if standbys:
             return _whole(routed(topology, left[0], _one(standbys, "--to"), left[0], them, reach=reach))
-    return way_along(topology, ref_to(mirror_to_fail_over(topology, request)), them, reach=reach)
+    return way_along(topology, _fed_by(topology, mirror_to_fail_over(topology, request)), them, reach=reach)
 
 
 def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
     """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several do."""
     refuse_unknown_cluster(topology, request.to, "--to")
     if not request.left:
-        return way_along(topology, ref_to(mirror_to_switch_over(topology, request.to)), them)
+        return way_along(topology, _fed_by(topology, mirror_to_switch_over(topology, request.to)), them)
     refuse_unknown_cluster(topology, request.left, "--from")
     mirror = topology.mirror(request.left, request.to)
     if mirror is not None:
-        return way_along(topology, ref_to(mirror), them)
+        return way_along(topology, _fed_by(topology, mirror), them)
     return routed(topology, request.left, request.to, request.left, them)
 
 
@@ -212,7 +212,20 @@ def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partici
         standbys = standbys_of(topology, request.to)
         if standbys and not any(m.source == request.to for m in topology.replication):
             return routed(topology, _one(standbys, "--from"), request.to, request.to, them)
-    return way_along(topology, ref_to(mirror_to_fail_back(topology, request.to)).other_way, them)
+    mirror = mirror_to_fail_back(topology, request.to)
+    return way_along(topology, _fed_by(topology, mirror).other_way, them)
+
+
+def _fed_by(topology: Topology, mirror: Replication) -> MirrorRef:
+    """A mirror along which applications can go. Raises `UsageError` for one into a centre."""
+    if topology.is_laid_out({"aggregation"}):
+        raise UsageError(
+            f"mirror {mirror.source} → {mirror.target}",
+            f"leads into a centre, and applications of {mirror.source} cannot be moved there yet: nothing "
+            "would tell their records from those of other sources that come there later",
+            f"where {mirror.source} is lost, what reads its copies at {mirror.target} reads on",
+        )
+    return ref_to(mirror)
 
 
 def _one(places: Sequence[str], option: str) -> str:

@@ -49,6 +49,11 @@ class EarlierRun:
         return f"{self.verb} {self.source} → {self.target}"
 
     @property
+    def home(self) -> str:
+        """The cluster where the file has what it moved: a failback brings it there, others take it away."""
+        return self.target if self.verb == "failback" else self.source
+
+    @property
     def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in (*NEVER_BEGAN, "not begun", "undone")

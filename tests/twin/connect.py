@@ -40,6 +40,7 @@ class Connector:
     stored: dict[TopicPartition, int] = field(default_factory=dict)
     read: dict[TopicPartition, int] = field(default_factory=dict)
     syncs: dict[TopicPartition, list[tuple[int, int]]] = field(default_factory=dict)
+    delayed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def plugin(self) -> str:
@@ -57,6 +58,8 @@ class Workers:
         self.lag_s = 0.3
         self.records_per_s = 5_000.0
         self.in_transactions = False
+        # Whether the newest pair that was not due is written with the offsets, as it mostly is.
+        self.writes_delayed_syncs = False
         self._clusters = clusters
         self._flushed_s = self._grouped_s = 0.0
 
@@ -98,6 +101,9 @@ class Workers:
         The target of these is the mirror's source, from where they come back as any record.
         """
         connector.stored = dict(connector.read)
+        if self.writes_delayed_syncs:
+            for tp, pair in list(connector.delayed.items()):
+                self._write_sync(connector, tp, *pair)
         if connector.plugin != "MirrorHeartbeatConnector":
             return
         there, here = (connector.config[f"{side}.cluster.alias"] for side in ("source", "target"))
@@ -161,8 +167,13 @@ class Workers:
         lag_max = int(connector.config.get("offset.lag.max", "100"))
         previous = connector.read.get(tp, -1)
         if syncs and downstream - (syncs[-1][1] + 1) < lag_max and upstream - previous == 1:
+            connector.delayed[tp] = (upstream, downstream)
             return
-        syncs.append((upstream, downstream))
+        self._write_sync(connector, tp, upstream, downstream)
+
+    def _write_sync(self, connector: Connector, tp: TopicPartition, upstream: int, downstream: int) -> None:
+        connector.delayed.pop(tp, None)
+        connector.syncs.setdefault(tp, []).append((upstream, downstream))
         location = connector.config.get("offset-syncs.topic.location", "source")
         place = self._side(connector, location)
         other = connector.config[f"{'source' if location == 'target' else 'target'}.cluster.alias"]

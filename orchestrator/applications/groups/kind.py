@@ -46,6 +46,10 @@ from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
 
 
+_SETTLED_S = 2.0
+"""Behind two flushes of a mirror's offsets its newest pair is written, if it is at all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """Groups of a way that are placed alike. `feed`: by the map of that mirror, which has drained;
@@ -235,6 +239,7 @@ class ConsumerGroups(ReadersOnHosts):
             routes=routes,
             recorded=recorded,
             is_left_gone=way.reach == "gone",
+            settle_s=_SETTLED_S + 2 * max(m.of(way.topology).offset_flush_interval_s for m in mirrors),
             ends=tuple((stand.mirror, stand.end) for stand in stands),
             accept_reread=ground.accepted.reread,
         )

@@ -31,6 +31,7 @@ from orchestrator.mirrors.mirrormaker2.reverse import (
     PrepareReverse,
     SetReverseStarts,
 )
+from orchestrator.mirrors.mirrormaker2.routes import routes_usable
 from orchestrator.mirrors.mirrormaker2.sides import sides_agree
 from orchestrator.mirrors.mirrormaker2.standing import (
     LetLand,
@@ -49,7 +50,7 @@ from orchestrator.moves.results import (
     StandingLogs,
 )
 from orchestrator.moves.situation import Situation
-from orchestrator.moves.way import Way
+from orchestrator.moves.way import Leg, Way
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running
 from orchestrator.runs.plan import GateResult
@@ -113,6 +114,11 @@ class MirrorMaker2(Copying, MirrorEngine):
         if s.case == "planned":
             return *usable, mirror_running(s), mirror_lag(s), sides_agree(s)
         return *usable, loss_within_budget(s)
+
+    def route_gates(self, s: Situation, legs: Sequence[Leg]) -> tuple[GateResult, ...]:
+        """See `MirrorEngine`."""
+        usable = routes_usable(s, legs)
+        return (usable,) if s.case == "planned" else (usable, watcher_alive(s))
 
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
         """See `MirrorEngine`."""

@@ -93,8 +93,10 @@ def source_primary(s: Situation) -> GateResult:
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:
+    """Of what lives where these applications do: in the other direction others may have moved since."""
     part = s.seen.coordination
-    return newest_move(part.value.runs if part.value else (), s.left, s.entered)
+    runs = part.value.runs if part.value else ()
+    return newest_move((run for run in runs if run.home == s.way.home), s.left, s.entered)
 
 
 def coordination(s: Situation) -> GateResult:

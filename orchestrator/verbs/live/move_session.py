@@ -55,6 +55,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.coordination_state import no_ensemble
+from orchestrator.verbs.live.maps_along import map_along
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.registration import PARTICIPANTS
 
@@ -187,15 +188,11 @@ class MoveSession(RunSession):
 
     def current(self, mirror: MirrorRef) -> FinalMap:
         """See `moves.ports.Maps`. Copies that are there stand before the logs' ends, which are read last."""
-        replication, target = mirror.of(self.topology), self.cluster(mirror.target)
-        history = None if mirror.is_back else self._seen.samples_now(mirror)
-        gaps = self.gaps_now(mirror) if mirror.is_back else sampled_gaps(self.topology, replication, history)
-        found = self._engine(mirror).offset_map(
-            self._asked(),
-            replication,
-            recreated={} if history is None else history.recreated,
-            gaps=gaps,
-        )
+        replication = mirror.of(self.topology)
+        found = map_along(self.servers, self.topology, self._way, mirror, self._engine(mirror), self._asked())
+        if self._way.reach == "gone" and mirror.target == self._way.left.cluster:
+            return FinalMap(found, {})
+        target = self.cluster(mirror.target)
         copies = target.topics(map(replication.mirrored_topic, replication.topics))
         return FinalMap(found, target.log_ends(tp for topic in copies.values() for tp in topic.partitions))
 

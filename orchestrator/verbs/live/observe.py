@@ -18,9 +18,11 @@ from orchestrator.applications.spark.live.relocation import copy_folder, seen_ch
 from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.way import Reach, Way
+from orchestrator.moves.routes import led_of
+from orchestrator.moves.way import Leg, Reach, Way
+from orchestrator.moves.ways import legs_of
 from orchestrator.ports.part import Part
-from orchestrator.ports.servers import Kafka
+from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offset_map import OffsetMap
@@ -51,9 +53,11 @@ from orchestrator.snapshot.rejoining import (
 )
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
+from orchestrator.topology.flows import samples_topic
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 from orchestrator.verbs.live.coordination_state import coordination_subject, no_ensemble, read_coordination
+from orchestrator.verbs.live.maps_along import map_along
 from orchestrator.verbs.live.move_estate import Estate, engine_along
 from orchestrator.verbs.registration import PARTICIPANTS, effects_with
 
@@ -81,7 +85,8 @@ def observe(
     process's run, which is no earlier one.
     """
     with estate.servers.threads.pool(_AT_ONCE) as pool:
-        look = (_LookBack if way.case == "back" else _LookAhead)(estate, way, pool, them)
+        kind = _LookAlong if not way.drains else _LookBack if way.case == "back" else _LookAhead
+        look = kind(estate, way, pool, them)
         return look.snapshot(them, own_lock=own_lock, own_run=own_run)
 
 
@@ -94,8 +99,7 @@ class _Look(ABC):
 
     def __init__(self, estate: Estate, way: Way, pool: Executor, them: Participants) -> None:
         self.estate, self.way, self.pool, self.topology = estate, way, pool, estate.topology
-        self.servers, self.target, self.mirror = estate.servers, estate.target, estate.mirror
-        self.engine = engine_along(self.topology, estate.feed, them)
+        self.servers, self.target, self.them = estate.servers, estate.target, them
         self.entered = Asking(self.servers, self.topology, pool, self.target)
         self.left_asked: Asking | None = None
         self.probe = self.ask(
@@ -104,11 +108,6 @@ class _Look(ABC):
 
     def ask(self, subject: str, question: Callable[[], T]) -> Future[Part[T]]:
         return self.pool.submit(asked, subject, question, self.servers.clock)
-
-    def ask_engine(self, question: Callable[[Asked], T], within_s: float) -> Future[Part[T]]:
-        connect = self.estate.connect
-        subject = f"mirror {self.estate.feed}" if connect is None else f"Connect at {connect.name}"
-        return self.ask(subject, lambda: question(self.estate.asked(within_s)))
 
     @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
@@ -172,7 +171,20 @@ class _Look(ABC):
         )
 
 
-class _LookAhead(_Look):
+class _LookFed(_Look):
+    """What a mirror feeds."""
+
+    def __init__(self, estate: Estate, way: Way, pool: Executor, them: Participants) -> None:
+        super().__init__(estate, way, pool, them)
+        self.mirror, self.engine = estate.mirror, engine_along(self.topology, estate.feed, them)
+
+    def ask_engine(self, question: Callable[[Asked], T], within_s: float) -> Future[Part[T]]:
+        connect = self.estate.connect
+        subject = f"mirror {self.estate.feed}" if connect is None else f"Connect at {connect.name}"
+        return self.ask(subject, lambda: question(self.estate.asked(within_s)))
+
+
+class _LookAhead(_LookFed):
     """Along a mirror of the file: of a place that is gone, partial or whole."""
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
@@ -306,7 +318,7 @@ class _LookAhead(_Look):
         return Part(source.source, source.at_s, None, source.problem or "it takes connections")
 
 
-class _LookBack(_Look):
+class _LookBack(_LookFed):
     """Against a mirror of the file: the side that was left has returned, all work at the standby."""
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
@@ -384,6 +396,69 @@ class _LookBack(_Look):
         addresses = self.target.brokers(REACHED_WITHIN_S).values()
         with self.servers.log_ends(self.topology, home, ANSWER_TIMEOUT_S) as reader:
             return read_epoch_ends(reader, addresses, epochs)
+
+
+class _LookAlong(_Look):
+    """Along routes, through the maps of mirrors that go on; none of them feeds the place entered alone."""
+
+    def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
+        estate, entered, target = self.estate, self.entered, self.target
+        mirrors = {leg.mirror: self._of_mirror(leg) for leg in legs_of(self.way)}
+        maps = [parts["offset_map"] for parts in mirrors.values()]
+        there: Questions = {
+            "brokers": entered.brokers,
+            "topics": entered.ask(lambda: topic_states(target, estate.target_topics)),
+            "log_ends": entered.ask(lambda: self._log_ends(maps)),
+            "members": entered.ask(lambda: target.group_members(estate.groups)),
+            "access": entered.access(),
+        }
+        return {"probe": self.probe, **self._left()}, there, mirrors, {}
+
+    def _left(self) -> Questions:
+        name = self.way.left.cluster
+        if self.way.reach == "gone":
+            topic = samples_topic(name)
+            return {"samples": self.entered.ask(lambda: read_samples(self.target, topic))}
+        source = self.servers.kafka(self.topology, name)
+        asking = self.left_asked = Asking(self.servers, self.topology, self.pool, source)
+        topics = tuple(dict.fromkeys(led.left for led in led_of(self.way)))
+        return {
+            "topics": asking.ask(lambda: topic_states(source, topics)),
+            "log_ends": asking.ask(lambda: _ends_of(source, topics)),
+            "committed": asking.ask(lambda: source.committed(self.estate.groups)),
+            "access": asking.access(),
+        }
+
+    def _of_mirror(self, leg: Leg) -> Questions:
+        """Its map, wherever that can be read; and how one is that has to go on copying."""
+        asked, engine = (
+            Asked(self._cluster, self._connect),
+            engine_along(self.topology, leg.mirror, self.them),
+        )
+        mirror, workers = leg.mirror, engine.workers(leg.mirror)
+        found: Questions = {
+            "offset_map": self.ask(
+                f"map of {mirror}",
+                lambda: map_along(self.servers, self.topology, self.way, mirror, engine, asked),
+            )
+        }
+        if not (self.way.reach == "gone" and workers == self.way.left.cluster):
+            connect = f"Connect at {workers}" if workers else f"mirror {mirror}"
+            found["states"] = self.ask(connect, lambda: engine.states(asked, mirror))
+            found["settings"] = self.ask(connect, lambda: engine.settings(asked, self.topology, mirror))
+        return found
+
+    def _cluster(self, name: str) -> Kafka:
+        return self.target if name == self.target.name else self.servers.kafka(self.topology, name)
+
+    def _connect(self, name: str) -> Connect:
+        return self.servers.connect(self.topology, name).within(REACHED_WITHIN_S)
+
+    def _log_ends(self, maps: list[Future[Part[OffsetMap]]]) -> dict[TopicPartition, LogEnd]:
+        """Behind the maps: a position that a map has would else seem to lie beyond the end of its log."""
+        for found in maps:
+            found.result()
+        return _ends_of(self.target, self.estate.target_topics)
 
 
 class _Looks:
