@@ -101,6 +101,11 @@ def _rejoin(  # noqa: PLR0917 - what a standby is made from
 ) -> list[Rejoined]:
     """The returned side is held, goes on being copied, and is brought what was written meanwhile."""
     standing = _hold(book, way, them, who_home)
+    if way.rejoins:
+        return [
+            them.engine(way.topology, mirror).go_on_behind(book, way, mirror, standing, accepted, timeout_s)
+            for mirror in way.rejoins
+        ]
     return [
         them.engine(way.topology, mirror).rejoin(book, way, mirror, standing, starts, accepted, timeout_s)
         for mirror in way.drains

@@ -96,7 +96,9 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
                 because="a producer that moves itself writes at the other place as soon as it is denied here",
             )
         )
-    standing = _deny_writing(book, way, rules, quiet) if way.topics else None
+    standing, fenced = _deny_writing(book, way, rules, quiet) if way.topics else (None, None)
+    if fenced is not None and way.is_shared:
+        after = [*after, behind(fenced, because="nothing more is written by those that move")]
     # Beside the producers: what they leave unread here they read there, from exactly that place on.
     gone = []
     for kind in them.kinds:
@@ -119,13 +121,18 @@ def freeze(book: Runbook, way: Way, them: Participants, rules: BothRules) -> Fro
     return Frozen(standing=standing, left=left)
 
 
-def _deny_writing(book: Runbook, way: Way, rules: BothRules, quiet: Sequence[After]) -> Handle[StandingLogs]:
+def _deny_writing(
+    book: Runbook, way: Way, rules: BothRules, quiet: Sequence[After]
+) -> tuple[Handle[StandingLogs] | None, Handle[Nothing]]:
+    """And see the logs stand, where nobody else writes them."""
     topics = denied_topics(way.topology, way.left.cluster, way.writing_rules)
     deny = DenyRules(cluster=way.left.cluster, rules=way.writing_rules, recorded_by=rules.left, topics=topics)
     denied = book.add(deny, id=way.id("deny-writing"), after=quiet)
+    if way.is_shared:
+        return None, denied
     still = AwaitNoWrites(cluster=way.left.cluster, topics=way.topics)
     proven = behind(denied, because="only once writes are denied do logs that stand still prove anything")
-    return book.add(still, id=way.id("stands-still"), after=[proven])
+    return book.add(still, id=way.id("stands-still"), after=[proven]), denied
 
 
 def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s: float) -> AtRest:

@@ -62,12 +62,13 @@ class Stand:
 class Rejoined:
     """A returned side is a standby that has caught up.
 
-    `rejoining`: its logs against what was recorded; `starts`: from where on the way back has copied.
+    `rejoining`: its logs against what was recorded; `starts`: from where on the way back has copied, where it
+    was made for that.
     """
 
     rejoining: Handle[RejoiningLogs]
-    starts: Handle[MirrorStarts]
     caught_up: tuple[Handle[Nothing], ...]
+    starts: Handle[MirrorStarts] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,11 @@ class Kind(Protocol):
         """
 
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
-        """Stop them cleanly at the place left. None where none of them is to be stopped."""
+        """Stop them cleanly at the place left. None where none of them is to be stopped.
+
+        Of a way whose topics are shared: once they have read what no route leads, up to where those that move
+        have written it; `after` is behind their fence then.
+        """
 
     def record(
         self, book: Runbook, way: Way, left: Left, after: Sequence[After]
@@ -293,6 +298,22 @@ class MirrorEngine(Engine, ABC):
 
         `starts`: where that one begins, by what was recorded.
         """
+
+    def go_on_behind(  # noqa: PLR0917 - what a mirror goes on from
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        accepted: Accepted,
+        timeout_s: float,
+    ) -> Rejoined:
+        """Let a mirror of the file go on out of a returned source where it fits its logs, and bring the rest.
+
+        What was written at the other side comes back by a mirror that never stopped. Raises `DcctlError`
+        where the engine cannot do that.
+        """
+        raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on behind a source that has returned")
 
     @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:

@@ -14,6 +14,7 @@ from orchestrator.replication.translation import Fitted, fit_to_log
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Consumer, Replication, Topology
+from orchestrator.topology.standby import READ
 from orchestrator.values import LogEnd, TopicPartition
 
 Readings = Mapping[str, tuple[TopicPartition, ...]]
@@ -128,7 +129,11 @@ def offsets_to_write(
     for consumer in consumers:
         # Producers write topics of the same names there as at the source.
         own = read[consumer.name] = source_partitions(topology, mirror, consumer)
-        wanted[consumer.name] = {tp: landing_ends[tp] for tp in own if tp in landing_ends}
+        if consumer.landing in {None, READ}:
+            wanted[consumer.name] = {tp: landing_ends[tp] for tp in own if tp in landing_ends}
+        else:
+            # What is written there from now on is for another consumer, which works there already.
+            read[consumer.name], wanted[consumer.name] = (), {}
     for position in positions:
         if position.target_offset is not None and position.group in wanted:
             wanted[position.group][position.target_partition] = position.target_offset

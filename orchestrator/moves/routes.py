@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orchestrator.errors import DcctlError
 from orchestrator.moves.way import Leg, Route, Way
 from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.standby import READ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,22 @@ def moving_consumers(way: Way) -> tuple[Consumer, ...]:
     """The consumers of a way, of whatever kind, as the file has them."""
     names = {(item.name, item.kind) for item in way.items}
     return tuple(c for c in way.topology.consumers if (c.name, c.kind) in names)
+
+
+def landed_at_left(way: Way, consumer: Consumer) -> tuple[str, ...]:
+    """Topics that a moved consumer reads at the place left because others write them there.
+
+    At home it does not read their copies, so no route leads from them.
+    """
+    if consumer.cluster == way.left.cluster or consumer.landing not in {None, READ}:
+        return ()
+    covered = {
+        led.left
+        for route in way.routes(consumer.name)
+        for led in led_along(way.topology, route, way.left.cluster, way.entered.cluster)
+    }
+    names = way.topology.topics_read(consumer)
+    return tuple(name for name in names if name in way.topics and name not in covered)
 
 
 def led_of(way: Way) -> tuple[Led, ...]:

@@ -65,8 +65,11 @@ class Situation:
 
     @property
     def feed(self) -> MirrorRef:
-        """The mirror that has to drain."""
-        return self.way.drains[0]
+        """The mirror that has to drain, or the way against the one that rejoins; see `Way.main`."""
+        main = self.way.main
+        if main is None:
+            raise LookupError(f"no mirror feeds {self.entered}")
+        return main
 
     @property
     def mirror(self) -> Replication:
@@ -120,12 +123,12 @@ class Situation:
     @property
     def samples(self) -> Part[SampleHistory]:
         """What a watcher has recorded of the cluster that is left: beside its mirror, or without one."""
-        return self.copying.samples if self.way.drains else self.source.samples
+        return self.source.samples if self.way.main is None else self.copying.samples
 
     @property
     def read_at_left(self) -> tuple[str, ...]:
         """The topics that are read at the place left by what moves them, or by whom they are moved for."""
-        if self.way.drains:
+        if self.way.main is not None:
             return self.mirror.topics
         return tuple(dict.fromkeys(led.left for led in led_of(self.way)))
 

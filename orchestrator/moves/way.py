@@ -71,9 +71,10 @@ class Way:
 
     `topics` become primary at the place entered, by their names where producers write them; `home`: the
     cluster where the file has them. Mirrors by their role: those of `drains` have to copy everything, and
-    then stand; those of `pauses` stand while their maps are read to the end, and go on. `who`: whom the place
-    left is denied, and the rules for it. `mark` tells its steps from those of other ways; empty for the only
-    one.
+    then stand; those of `pauses` stand while their maps are read to the end, and go on; those of `rejoins`
+    lead out of the place entered, which has returned, and go on where they fit its logs. `is_shared`: others
+    write these topics at the place left as well, whose logs never stand. `who`: whom the place left is
+    denied, and the rules for it. `mark` tells its steps from those of other ways; empty for the only one.
     """
 
     topology: Topology
@@ -85,6 +86,8 @@ class Way:
     home: str = ""
     drains: tuple[MirrorRef, ...] = ()
     pauses: tuple[MirrorRef, ...] = ()
+    rejoins: tuple[MirrorRef, ...] = ()
+    is_shared: bool = False
     who: Fenced = field(default_factory=lambda: Fenced({}, {}, ()))
     self_redirecting: tuple[Acl, ...] = ()
     written_early: tuple[str, ...] = ()
@@ -93,9 +96,16 @@ class Way:
     @property
     def case(self) -> Case:
         """See `Case`."""
-        if any(mirror.is_back for mirror in self.drains):
+        if self.rejoins or any(mirror.is_back for mirror in self.drains):
             return "back"
         return "planned" if self.reach == "whole" else self.reach
+
+    @property
+    def main(self) -> MirrorRef | None:
+        """The mirror that feeds the place entered; where none does, the way against the one that rejoins."""
+        if self.drains:
+            return self.drains[0]
+        return self.rejoins[0].other_way if self.rejoins else None
 
     def named(self, kind: str) -> tuple[str, ...]:
         """The applications of a kind that move, in file order."""

@@ -7,6 +7,7 @@ leads from the one to the other, each position goes by a route of its own over t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.fence import Fenced, fenced, self_redirecting_rules
@@ -64,8 +65,66 @@ def along(
     return Move(topology=topology, ways=(way,))
 
 
+def denying(way: Way, who: Fenced) -> Way:
+    """A way, with whom the place left is denied. Of a place that is gone that is nobody."""
+    return replace(way, who=who, self_redirecting=self_redirecting_rules(way.topology, way.home, who))
+
+
+def beside(
+    topology: Topology,
+    mirror: MirrorRef,
+    them: Participants,
+    *,
+    is_back: bool = False,
+    reach: Reach = "whole",
+) -> Way:
+    """Everybody of one active site, beside those at work at the other one; with `is_back` home again.
+
+    `mirror` is the file's, out of that site. The one in the other direction goes on whatever happens: what is
+    read there as its copies is read at the other site where it is written.
+    """
+    home, away = mirror.source, mirror.target
+    left, entered = (away, home) if is_back else (home, away)
+    items = tuple(
+        Item(
+            name=name,
+            kind=kind.name,
+            routes=() if kind.writes else routes_of(topology, _consumer(topology, name, home), left, entered),
+        )
+        for kind in them.kinds
+        for name in kind.at(topology, home)
+    )
+    topics = tuple(name for name in mirror.of(topology).topics if topology.topic(name, home) is not None)
+    themselves = [p for p in topology.producers_of(home) if p.moved_by == "itself"]
+    early = {topic for producer in themselves for topic in producer.topics}.intersection(topics)
+    who = NOBODY if reach == "gone" else fenced(topology, left, with_consumers=True, homes={home})
+    return Way(
+        topology=topology,
+        left=Place(left),
+        entered=Place(entered),
+        reach=reach,
+        items=items,
+        topics=topics,
+        home=home,
+        drains=() if is_back else (mirror,),
+        pauses=(mirror,) if is_back else (),
+        rejoins=(mirror,) if is_back else (),
+        is_shared=is_back and any(topology.topic(name, left) is not None for name in topics),
+        who=who,
+        self_redirecting=self_redirecting_rules(topology, home, who),
+        written_early=() if is_back else tuple(sorted(early)),
+    )
+
+
+def _consumer(topology: Topology, name: str, cluster: str) -> Consumer:
+    return next(c for c in topology.consumers_of(cluster) if c.name == name)
+
+
 def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reach: Reach = "whole") -> Way:
-    """The way that a verb looks at; whom the place left is denied is for its plan."""
+    """The way that a verb looks at. Whom the place left is denied is for its plan where no site is active."""
+    own = mirror.other_way if mirror.is_back else mirror
+    if topology.mirror(own.target, own.source) is not None:
+        return beside(topology, own, them, is_back=mirror.is_back, reach=reach)
     return along(topology, mirror, NOBODY, them, reach=reach).ways[0]
 
 
@@ -167,8 +226,8 @@ def _at(topology: Topology, origin: Origin, cluster: str) -> str | None:
 
 
 def legs_of(way: Way) -> tuple[Leg, ...]:
-    """Every map that a position of the way goes by, beside those of the mirrors that drain; each once."""
-    fed = {one for mirror in way.drains for one in (mirror, mirror.other_way)}
+    """Every map that a position of the way goes by, beside those of its drains and rejoins; each once."""
+    fed = {one for mirror in (*way.drains, *way.rejoins) for one in (mirror, mirror.other_way)}
     return tuple(dict.fromkeys(leg for leg in _legs(way.items) if leg.mirror not in fed))
 
 

@@ -10,7 +10,7 @@ from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
-from orchestrator.moves.fence import Fenced
+from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
@@ -27,7 +27,7 @@ from orchestrator.moves.request import (
 from orchestrator.moves.situation import Situation, Words
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Move, Way
-from orchestrator.moves.ways import NOBODY, along, way_to_fail_back, way_to_fail_over, way_to_switch_over
+from orchestrator.moves.ways import NOBODY, denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
@@ -58,10 +58,7 @@ def plan_failover(
     """
     is_degraded, way = bool(request.sick), way_to_fail_over(topology, request, them)
     who = _whom_to_deny(topology, way, request) if is_degraded else NOBODY
-    if way.drains:
-        move = along(topology, way.drains[0], who, them, reach=way.reach)
-    else:
-        move = Move(topology=topology, ways=(way,))
+    move = Move(topology=topology, ways=(denying(way, who),))
     s = Situation(
         way=move.ways[0],
         seen=seen,
@@ -96,7 +93,7 @@ def plan_switchover(
     topology: Topology, seen: Snapshot, request: SwitchoverRequest, *, them: Participants = PARTICIPANTS
 ) -> Plan:
     """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
-    move, who = _planned(topology, way_to_switch_over(topology, request, them), them)
+    move, who = _planned(topology, way_to_switch_over(topology, request, them))
     words = Words(
         acknowledge=request.acknowledge, accept_cluster=request.accept_cluster, timeout_s=request.timeout_s
     )
@@ -122,14 +119,18 @@ def plan_failback(
         accept_cluster=request.accept_cluster,
         timeout_s=request.timeout_s,
     )
-    if not way.drains:
+    if way.main is None:
         # Nothing was written at the place that is left: what moved there moves back as it came.
         s, book = Situation(way=way, seen=seen, words=words), Runbook()
         back = Move(topology=topology, ways=(way,))
         switchover(book, back, them, accepted, timeout_s=request.timeout_s, verb="failback")
         return _plan("failback", request, s, them, book, facts=_denied(way.who))
-    who_home, who_standby = principals_back(topology, way.drains[0].other_way.of(topology))
-    move = along(topology, way.drains[0], who_standby, them)
+    who_home, who_standby = (
+        (fenced(topology, way.entered.cluster, with_consumers=True, homes={way.home}), way.who)
+        if way.rejoins
+        else principals_back(topology, way.drains[0].other_way.of(topology))
+    )
+    move = Move(topology=topology, ways=(denying(way, who_standby),))
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     starts = (seen.past.value or Past()).starts
     failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
@@ -147,7 +148,7 @@ def _plan(
     facts: Mapping[str, Any] | None = None,
 ) -> Plan:
     """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""
-    engine = them.engine(s.topology, s.feed) if s.way.drains else None
+    engine = None if s.way.main is None else them.engine(s.topology, s.feed)
     done_by, passed = done_by_run(s), passed_by_word(s)
     state = s.seen.coordination.value
     # Of a run without the ensemble: behind which fact of the estate record it stands once it is imported.
@@ -200,17 +201,16 @@ def _source_last_seen(s: Situation) -> dict[str, Any]:
     }
 
 
-def _planned(topology: Topology, way: Way, them: Participants) -> tuple[Move, Fenced]:
+def _planned(topology: Topology, way: Way) -> tuple[Move, Fenced]:
     """A planned move, and whom it denies the place left."""
-    if not way.drains:
-        return Move(topology=topology, ways=(way,)), way.who
-    (feed,) = way.drains
-    who = moved_principals(topology, feed.of(topology))
-    return along(topology, feed, who, them), who
+    who = way.who if way.who.rules else moved_principals(topology, way.drains[0].of(topology))
+    return Move(topology=topology, ways=(denying(way, who),)), who
 
 
 def _whom_to_deny(topology: Topology, way: Way, request: FailoverRequest) -> Fenced:
     """Whom a sick place is denied; nobody, where the file does not tell and a person answers for that."""
+    if way.who.rules:
+        return way.who
     try:
         return moved_principals(topology, way.drains[0].of(topology))
     except UsageError:

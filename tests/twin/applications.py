@@ -18,6 +18,7 @@ from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.snapshot.clients import producer_client, producer_clients
+from orchestrator.topology.counterparts import counterparts_read
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import TopicPartition
@@ -159,12 +160,19 @@ class Applications:
                 reverse_mirror(mirror).mirrored_topic(name)
                 for mirror in self.topology.replication
                 if mirror.source == cluster.name and mirror.policy != "identity"
+                # From an active site nothing is brought back but what its own mirror brings.
+                if self.topology.mirror(mirror.target, mirror.source) is None
                 for name in mirror.topics
                 if name in own
             ]
             return [name for name in dict.fromkeys((*own, *back)) if name in cluster.topics]
         mirror = self.topology.mirror(consumer.cluster, cluster.name)
-        copies = [mirror.mirrored_topic(name) for name in own] if mirror is not None else []
+        if mirror is None or self.topology.mirror(mirror.target, mirror.source) is not None:
+            read = counterparts_read(self.topology, consumer, cluster.name)
+            copies = [found.entered for _, found in read if found is not None]
+            own = own if consumer.landing in {None, "read"} else ()
+        else:
+            copies = [mirror.mirrored_topic(name) for name in own]
         return [name for name in dict.fromkeys((*copies, *own)) if name in cluster.topics]
 
     def _may_read(self, consumer: Consumer, cluster: TwinCluster) -> bool:

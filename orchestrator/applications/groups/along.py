@@ -18,6 +18,7 @@ from orchestrator.moves.results import (
     MirrorEnd,
     RecordedPositions,
     StandingLogs,
+    TopicEnds,
     TranslatedPositions,
 )
 from orchestrator.moves.way import Route
@@ -25,12 +26,14 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.along_maps import translate_along
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
+from orchestrator.replication.offsets_json import Offsets
 from orchestrator.replication.truncations import Truncations
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.standby import READ
 from orchestrator.values import TopicPartition
 
 _POLL_S = 1.0
@@ -52,6 +55,7 @@ class TranslateAlong(
     Where the last mirror of a route has not copied up to a position yet, that is waited for: a position that
     nothing was copied behind is known only roughly. Newest offset syncs have `settle_s` seconds to arrive;
     what is not exact then is so for good. `routes`: by group. `ends`: where mirrors ended that stand.
+    `landing`: where topics end that producers will write at the place entered.
     `accept_reread`: more records than so many are not read again (None: as many as it takes). `is_left_gone`:
     of the place left there is only what watchers have kept.
     """
@@ -61,6 +65,7 @@ class TranslateAlong(
     routes: dict[str, tuple[Route, ...]]
     recorded: Handle[RecordedPositions]
     ends: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
+    landing: Handle[TopicEnds] | None = None
     accept_reread: int | None = None
     is_left_gone: bool = False
     settle_s: float = 3.0
@@ -126,6 +131,8 @@ class TranslateAlong(
         """
         left, positions, said = run.port(Clusters).cluster(self.left), run.of(self.recorded).positions, []
         for consumer in consumers_named(run, self.routes):
+            if consumer.landing is not None:
+                continue  # what it has to finish it has finished; the rest is somebody else's
             covered = {place.led.left for place in places if place.consumer is consumer}
             others = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]
             described = left.topics(others)
@@ -188,6 +195,13 @@ class TranslateAlong(
             place.row(self.left, self.entered, maps, truncations, logs.get(place.there)) for place in places
         ]
 
+    def _landing_said(self, run: Running, consumer: Consumer) -> Offsets:
+        """From the fence on, where it reads what others write there; nothing where another one does."""
+        if self.landing is None or consumer.landing != READ or consumer.cluster != self.left:
+            return {}
+        names = run.port(Topology).topics_read(consumer)
+        return {tp: end for tp, end in run.of(self.landing).ends.items() if tp.topic in names}
+
     def _landing(self, run: Running, places: list[Place]) -> GroupOffsets:
         """Where groups go on in topics that producers may write there one day, and no route leads to.
 
@@ -197,6 +211,9 @@ class TranslateAlong(
         recorded, entered = run.of(self.recorded), run.port(Clusters).cluster(self.entered)
         found: GroupOffsets = {}
         for consumer in consumers_named(run, self.routes):
+            if consumer.landing is not None:
+                found[consumer.name] = self._landing_said(run, consumer)
+                continue
             own = [place for place in places if place.consumer is consumer]
             covered = {place.led.entered for place in own}
             wanted = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]

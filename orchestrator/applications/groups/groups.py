@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.ports import Seen
-from orchestrator.moves.results import RecordedPositions, SavedOffsets, WrittenOffsets
+from orchestrator.moves.results import RecordedPositions, SavedOffsets, TopicEnds, WrittenOffsets
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
@@ -116,6 +116,45 @@ class TakeSampledPositions(
         )
         count = sum(map(len, known.values()))
         return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitRead(
+    Look[Nothing],
+    name="await-read",
+    phase="drain",
+    title="Wait until the groups at {cluster} have read what the producers that move had written there",
+    expected_s=2.0,
+    timeout_s=60.0,
+):
+    """Wait until each group has committed up to the ends that were recorded."""
+
+    cluster: str
+    groups: tuple[str, ...]
+    ends: Handle[TopicEnds]
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        cluster, ends = run.port(Clusters).cluster(self.cluster), run.of(self.ends).now
+        logs = cluster.log_ends(ends)
+        unread: dict[str, int] = {}
+
+        def is_read() -> bool:
+            nonlocal unread
+            committed = cluster.committed(self.groups)
+            unread = {
+                group: sum(
+                    max(0, end - max(committed[group].get(tp, 0), logs[tp].start_offset))
+                    for tp, end in ends.items()
+                )
+                for group in self.groups
+            }
+            return not any(unread.values())
+
+        if run.await_true(is_read, run.timeout_s / 2, poll_s=_POLL_S):
+            return Done(Nothing(), f"{plural(len(self.groups), 'group')} have read all of it")
+        behind = listed(f"{group} {count:,} records" for group, count in unread.items() if count)
+        return Failed(f"not read at {self.cluster} within {run.timeout_s / 2:g} s: {behind}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -18,6 +18,7 @@ from orchestrator.applications.groups.gates import (
 )
 from orchestrator.applications.groups.groups import (
     AwaitGroupProgress,
+    AwaitRead,
     RecordPositions,
     SaveOffsets,
     TakeSampledPositions,
@@ -27,6 +28,7 @@ from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
 from orchestrator.errors import DcctlError
+from orchestrator.moves.ends import RecordTopicEnds
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.results import (
     SAVED,
@@ -34,9 +36,10 @@ from orchestrator.moves.results import (
     WRITTEN,
     RecordedPositions,
     SavedOffsets,
+    Stopped,
     WrittenOffsets,
 )
-from orchestrator.moves.routes import in_words, read_along
+from orchestrator.moves.routes import in_words, landed_at_left, moving_consumers, read_along
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Way
 from orchestrator.replication.engine import engine_of
@@ -44,7 +47,6 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
-
 
 _SETTLED_S = 2.0
 """Behind two flushes of a mirror's offsets its newest pair is written, if it is at all."""
@@ -69,6 +71,7 @@ class ConsumerGroups(ReadersOnHosts):
     effects: Sequence[type[Effect[Any]]] = (
         *HOST_EFFECTS,
         AwaitGroupProgress,
+        AwaitRead,
         RecordPartialPositions,
         RecordPositions,
         SaveOffsets,
@@ -97,6 +100,18 @@ class ConsumerGroups(ReadersOnHosts):
         if s.way.reach == "whole":
             return {}
         return {"translations": [position.as_json() for position in s.once(positions)]}
+
+    def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
+        """See `Kind`."""
+        names = tuple(c.name for c in moving_consumers(way) if c.kind == self.NAME and landed_at_left(way, c))
+        if way.is_shared and names:
+            ends = RecordTopicEnds(cluster=way.left.cluster, topics=way.topics)
+            title = f"Record the end offsets at {way.left} of the topics that producers have left"
+            recorded = book.add(ends, id=way.id("fenced-ends"), title=title, after=after)
+            read = AwaitRead(cluster=way.left.cluster, groups=names, ends=recorded)
+            done = book.add(read, id=way.id("landing-read"))
+            after = [*after, behind(done, because="at home they do not see what they have left unread here")]
+        return super().stop(book, way, after)
 
     def record(
         self, book: Runbook, way: Way, left: Left, after: Sequence[After]
@@ -220,7 +235,7 @@ class ConsumerGroups(ReadersOnHosts):
                     way.topology, consumer, routes[consumer.name], way.left.cluster, way.entered.cluster
                 )
         recorded = left.recorded
-        if way.reach == "gone" and not way.drains:
+        if way.reach == "gone":
             take = TakeSampledPositions(cluster=way.left.cluster, groups=part.groups)
             recorded = book.add(take, id=way.id(f"record-positions{part.mark}"))
         if recorded is None:
@@ -241,6 +256,7 @@ class ConsumerGroups(ReadersOnHosts):
             is_left_gone=way.reach == "gone",
             settle_s=_SETTLED_S + 2 * max(m.of(way.topology).offset_flush_interval_s for m in mirrors),
             ends=tuple((stand.mirror, stand.end) for stand in stands),
+            landing=ground.landing,
             accept_reread=ground.accepted.reread,
         )
         step = way.id(f"translate-positions{part.mark}")
@@ -284,6 +300,10 @@ class ConsumerGroups(ReadersOnHosts):
         rejoined, landing, standing = ground.rejoined, ground.landing, ground.standing
         if rejoined is None or landing is None or standing is None or left.recorded is None:
             return ()
+        if rejoined.starts is None:
+            raise DcctlError(
+                f"groups {', '.join(groups)}", f"no mirror back to {way.entered} was made for them"
+            )
         translate = TranslateBack(
             mirror=paused.mirror,
             groups=groups,

@@ -132,6 +132,8 @@ class SparkQueries(ReadersOnHosts):
         copied, back = self._copy(book, way, left, query, feed), ground.rejoined
         step = way.id(f"relocate-{query}")
         if back is not None and ground.standing is not None and copied is not None:
+            if back.starts is None:
+                raise DcctlError(f"query {query}", f"no mirror back to {way.entered} was made for it")
             (paused,) = (stand for stand in ground.paused if stand.mirror == feed.mirror.other_way)
             relocate_back = RelocateBack(
                 query=query,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.mirrors.connect import Workers, is_stopped_in_time
@@ -229,28 +230,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         timeout_s: float,
     ) -> Rejoined:
         """The file's mirror goes on where it fits the logs; the way back is made, and brings what is new."""
-        ahead = mirror.other_way
-        names = _names(way, ahead)
-        compare = CompareRejoining(
-            mirror=ahead,
-            standing=standing,
-            accept_loss=accepted.loss or 0,
-            accept_unrecorded=accepted.unrecorded,
-        )
-        rejoining = book.add(compare, id=way.id("compare-returned", mirror))
-        offsets = SetMirrorOffsets(mirror=ahead, rejoining=rejoining)
-        offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", mirror))
-        resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=ahead.workers)
-        fits = behind(
-            offsets_set, because="a mirror whose position is beyond the log end would skip the next records"
-        )
-        title = f"Resume the mirror {ahead} where it stopped"
-        resumed = book.add(
-            resume, id=way.id("resume-mirror", mirror), title=title, phase="drain", after=[fits]
-        )
-        runs = behind(resumed, because="no record arrives before")
-        arrives = AwaitTail(mirror=ahead, standing=standing, rejoining=rejoining, limit_s=timeout_s)
-        tail = book.add(arrives, id=way.id("tail-arrives", mirror), after=[runs])
+        ahead = self.go_on_behind(book, way, mirror.other_way, standing, accepted, timeout_s)
         stands = behind(standing, because="no application writes while topics and access rules are created")
         prepare = PrepareReverse(mirror=mirror)
         prepared = book.add(prepare, id=way.id("prepare-reverse", mirror), after=[stands])
@@ -273,7 +253,38 @@ class MirrorMaker2(Copying, MirrorEngine):
         runs = behind(resumed, because="no record is copied back before")
         catch_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)
         caught_up = book.add(catch_up, id=way.id("caught-up", mirror), after=[runs])
-        return Rejoined(rejoining=rejoining, starts=starts_set, caught_up=(tail, caught_up))
+        return replace(ahead, starts=starts_set, caught_up=(*ahead.caught_up, caught_up))
+
+    def go_on_behind(  # noqa: PLR0917
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        accepted: Accepted,
+        timeout_s: float,
+    ) -> Rejoined:
+        """See `MirrorEngine`."""
+        names, back = _names(way, mirror), mirror.other_way
+        compare = CompareRejoining(
+            mirror=mirror,
+            standing=standing,
+            accept_loss=accepted.loss or 0,
+            accept_unrecorded=accepted.unrecorded,
+        )
+        rejoining = book.add(compare, id=way.id("compare-returned", back))
+        offsets = SetMirrorOffsets(mirror=mirror, rejoining=rejoining)
+        offsets_set = book.add(offsets, id=way.id("set-mirror-offsets", back))
+        resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=mirror.workers)
+        fits = behind(
+            offsets_set, because="a mirror whose position is beyond the log end would skip the next records"
+        )
+        title = f"Resume the mirror {mirror} where it stopped"
+        resumed = book.add(resume, id=way.id("resume-mirror", back), title=title, phase="drain", after=[fits])
+        runs = behind(resumed, because="no record arrives before")
+        arrives = AwaitTail(mirror=mirror, standing=standing, rejoining=rejoining, limit_s=timeout_s)
+        tail = book.add(arrives, id=way.id("tail-arrives", back), after=[runs])
+        return Rejoined(rejoining=rejoining, caught_up=(tail,))
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""

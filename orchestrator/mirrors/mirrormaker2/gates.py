@@ -81,7 +81,7 @@ def mirror_trusted(s: Situation) -> GateResult:
     mirror, seen = s.own_mirror, s.own_copying
     name = connector_names(mirror).source
     parts = {name: seen.settings}
-    if s.case == "back":
+    if s.case == "back" and s.way.drains:
         # Made before, it is left to what it was told.
         parts[connector_names(s.mirror).source] = s.copying.settings
     writers = {} if seen.samples.value is None else seen.samples.value.writers

@@ -79,7 +79,7 @@ def _mirrors(s: Situation) -> Iterator[tuple[Replication, MirrorView]]:
     yield s.own_mirror, s.own_copying
     # One that is on the way back is looked at once it has been made.
     settings = s.copying.settings.value
-    if s.case == "back" and (settings is None or settings.config):
+    if s.case == "back" and s.way.drains and (settings is None or settings.config):
         yield s.mirror, s.copying
 
 

@@ -73,7 +73,7 @@ def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...] | None)
     programs = [p for kind in them.kinds for p in kind.programs(s.topology, s.way.named(kind.name))]
     return (
         *places,
-        *(them.engine(s.topology, s.feed).gates(s) if s.way.drains else ()),
+        *(() if s.way.main is None else them.engine(s.topology, s.feed).gates(s)),
         *(gate for found in of_routes for gate in found),
         *(gate for kind in them.kinds for gate in kind.gates(s)),
         clients_startable(s, programs),

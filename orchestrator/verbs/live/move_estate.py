@@ -36,8 +36,11 @@ class Estate:
 
     @property
     def feed(self) -> MirrorRef:
-        """The mirror along which it goes."""
-        return self.way.drains[0]
+        """The mirror along which it goes, or against which; see `Way.main`."""
+        main = self.way.main
+        if main is None:
+            raise DcctlError(f"move {self.way.left} → {self.way.entered}", "goes along no mirror alone")
+        return main
 
     @property
     def mirror(self) -> Replication:
@@ -86,7 +89,7 @@ def open_estate(servers: Servers, topology: Topology, way: Way, them: Participan
     coordination, problem = open_coordination(servers, topology)
     try:
         target = servers.kafka(topology, way.entered.cluster)
-        feed = next(iter(way.drains), None)
+        feed = way.main
         workers = "" if feed is None else engine_along(topology, feed, them).workers(feed)
         connect = servers.connect(topology, workers) if workers else None
     except DcctlError:

@@ -88,7 +88,8 @@ class WhatWasSeen:
         return window.first_failed_at_s if window else self.at_s
 
     def watched(self, cluster: str) -> SampleHistory:
-        return _had(self.snapshot.cluster(cluster).samples)
+        feed = next((mirror for mirror in self.way.drains if mirror.source == cluster), None)
+        return _had(self.snapshot.cluster(cluster).samples) if feed is None else self.samples(feed)
 
     def left_at_s(self, cluster: str) -> float:
         window = self.watched(cluster).loss_window()

@@ -85,7 +85,7 @@ def observe(
     process's run, which is no earlier one.
     """
     with estate.servers.threads.pool(_AT_ONCE) as pool:
-        kind = _LookAlong if not way.drains else _LookBack if way.case == "back" else _LookAhead
+        kind = _LookAlong if way.main is None else _LookBack if way.case == "back" else _LookAhead
         look = kind(estate, way, pool, them)
         return look.snapshot(them, own_lock=own_lock, own_run=own_run)
 
@@ -108,6 +108,35 @@ class _Look(ABC):
 
     def ask(self, subject: str, question: Callable[[], T]) -> Future[Part[T]]:
         return self.pool.submit(asked, subject, question, self.servers.clock)
+
+    def _of_mirror(self, leg: Leg) -> Questions:
+        """Its map, wherever that can be read; and how one is that has to go on copying."""
+        asked, engine = (
+            Asked(self._cluster, self._connect),
+            engine_along(self.topology, leg.mirror, self.them),
+        )
+        mirror, workers = leg.mirror, engine.workers(leg.mirror)
+        found: Questions = {
+            "offset_map": self.ask(
+                f"map of {mirror}",
+                lambda: map_along(self.servers, self.topology, self.way, mirror, engine, asked),
+            )
+        }
+        if not (self.way.reach == "gone" and workers == self.way.left.cluster):
+            connect = f"Connect at {workers}" if workers else f"mirror {mirror}"
+            found["states"] = self.ask(connect, lambda: engine.states(asked, mirror))
+            found["settings"] = self.ask(connect, lambda: engine.settings(asked, self.topology, mirror))
+        return found
+
+    def _cluster(self, name: str) -> Kafka:
+        return self.target if name == self.target.name else self.servers.kafka(self.topology, name)
+
+    def _connect(self, name: str) -> Connect:
+        return self.servers.connect(self.topology, name).within(REACHED_WITHIN_S)
+
+    def led(self) -> dict[MirrorRef, Questions]:
+        """The mirrors by whose maps positions are led, beside the one that feeds the place entered."""
+        return {leg.mirror: self._of_mirror(leg) for leg in legs_of(self.way)}
 
     @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
@@ -215,7 +244,7 @@ class _LookAhead(_LookFed):
             there["access"] = entered.access()
         left = {"probe": self.probe, **self._left()}
         there["earlier_ends"] = self.pool.submit(self._earlier_ends, first_ends)
-        return left, there, {estate.feed: copying}, {}
+        return left, there, {**self.led(), estate.feed: copying}, {}
 
     def _left(self) -> Questions:
         """Nothing more of a cluster that is gone; one that is partial broker by broker."""
@@ -374,6 +403,7 @@ class _LookBack(_LookFed):
             "samples": self.entered.ask(lambda: samples_for(topology, self.estate.feed, target)),
         }
         mirrors: dict[MirrorRef, Questions] = {
+            **self.led(),
             self.estate.feed: back,
             ahead: {"states": states, "read": read, "samples": samples, "settings": settings},
         }
@@ -403,7 +433,7 @@ class _LookAlong(_Look):
 
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         estate, entered, target = self.estate, self.entered, self.target
-        mirrors = {leg.mirror: self._of_mirror(leg) for leg in legs_of(self.way)}
+        mirrors = self.led()
         maps = [parts["offset_map"] for parts in mirrors.values()]
         there: Questions = {
             "brokers": entered.brokers,
@@ -428,31 +458,6 @@ class _LookAlong(_Look):
             "committed": asking.ask(lambda: source.committed(self.estate.groups)),
             "access": asking.access(),
         }
-
-    def _of_mirror(self, leg: Leg) -> Questions:
-        """Its map, wherever that can be read; and how one is that has to go on copying."""
-        asked, engine = (
-            Asked(self._cluster, self._connect),
-            engine_along(self.topology, leg.mirror, self.them),
-        )
-        mirror, workers = leg.mirror, engine.workers(leg.mirror)
-        found: Questions = {
-            "offset_map": self.ask(
-                f"map of {mirror}",
-                lambda: map_along(self.servers, self.topology, self.way, mirror, engine, asked),
-            )
-        }
-        if not (self.way.reach == "gone" and workers == self.way.left.cluster):
-            connect = f"Connect at {workers}" if workers else f"mirror {mirror}"
-            found["states"] = self.ask(connect, lambda: engine.states(asked, mirror))
-            found["settings"] = self.ask(connect, lambda: engine.settings(asked, self.topology, mirror))
-        return found
-
-    def _cluster(self, name: str) -> Kafka:
-        return self.target if name == self.target.name else self.servers.kafka(self.topology, name)
-
-    def _connect(self, name: str) -> Connect:
-        return self.servers.connect(self.topology, name).within(REACHED_WITHIN_S)
 
     def _log_ends(self, maps: list[Future[Part[OffsetMap]]]) -> dict[TopicPartition, LogEnd]:
         """Behind the maps: a position that a map has would else seem to lie beyond the end of its log."""
