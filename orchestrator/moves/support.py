@@ -29,7 +29,7 @@ class Support:
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
 _BOTH = frozenset({"default", "identity"})
-_ROUTED = Support(_MIRRORED)
+_ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
     "sim workload": Support(frozenset({"active-passive"})),

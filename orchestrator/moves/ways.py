@@ -6,6 +6,7 @@ leads from the one to the other, each position goes by a route of its own over t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from orchestrator.moves.request import (
     mirror_to_switch_over,
     refuse_unknown_cluster,
 )
+from orchestrator.moves.routes import is_of_landing, led_along, moving_consumers
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.topology.counterparts import Origin, counterpart_of, origin_of
@@ -124,8 +126,8 @@ def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reac
     """The way that a verb looks at. Whom the place left is denied is for its plan where no site is active."""
     own = mirror.other_way if mirror.is_back else mirror
     if topology.mirror(own.target, own.source) is not None:
-        return beside(topology, own, them, is_back=mirror.is_back, reach=reach)
-    return along(topology, mirror, NOBODY, them, reach=reach).ways[0]
+        return refuse_narrow(beside(topology, own, them, is_back=mirror.is_back, reach=reach))
+    return refuse_narrow(along(topology, mirror, NOBODY, them, reach=reach).ways[0])
 
 
 def routed(
@@ -157,7 +159,7 @@ def routed(
     who = NOBODY
     if reach != "gone":
         who = fenced(topology, left, principals=sorted(principals), with_consumers=True, homes={home})
-    return Way(
+    way = Way(
         topology=topology,
         left=Place(left),
         entered=Place(entered),
@@ -166,6 +168,7 @@ def routed(
         home=home,
         who=who,
     )
+    return refuse_narrow(way)
 
 
 def _items(  # noqa: PLR0917 - where they are, where they go, and where the file has them
@@ -285,6 +288,32 @@ def _fed_by(topology: Topology, mirror: Replication) -> MirrorRef:
             f"where {mirror.source} is lost, what reads its copies at {mirror.target} reads on",
         )
     return ref_to(mirror)
+
+
+def refuse_narrow(way: Way) -> Way:
+    """A way whose consumers read by patterns that match, at the place entered, what they go on in there.
+
+    Raises `UsageError` for one that would not see the records that it has still to read.
+    """
+    for consumer in moving_consumers(way):
+        if consumer.pattern is None:
+            continue
+        names = {
+            led.entered
+            for route in way.routes(consumer.name)
+            if route and not is_of_landing(route)
+            for led in led_along(way.topology, route, way.left.cluster, way.entered.cluster)
+            if led.called_at(way.topology, consumer.cluster) in way.topology.topics_read(consumer)
+        }
+        unseen = sorted(name for name in names if not re.fullmatch(consumer.pattern, name))
+        if unseen:
+            raise UsageError(
+                f"consumer {consumer.name}",
+                f"reads by the pattern {consumer.pattern}, which does not match {listed(unseen)} at "
+                f"{way.entered}: records that it has still to read are there",
+                r"a pattern such as (.*\.)?orders matches a topic and its copies",
+            )
+    return way
 
 
 def _one(places: Sequence[str], option: str) -> str:

@@ -57,7 +57,7 @@ def source_partitions(
     topology: Topology, mirror: Replication, consumer: Consumer | None = None
 ) -> tuple[TopicPartition, ...]:
     """Every partition of every mirrored topic, as the source names it; of those that `consumer` reads."""
-    wanted = None if consumer is None else frozenset(consumer.topics)
+    wanted = None if consumer is None else frozenset(topology.topics_read(consumer))
     return tuple(
         TopicPartition(name, number)
         for name in mirror.topics

@@ -97,7 +97,8 @@ def own_partitions(topology: Topology, mirror: Replication, consumer: Consumer) 
     return tuple(
         TopicPartition(name, number)
         for name in mirror.topics
-        if name in consumer.topics and (topic := topology.topic(name, mirror.source)) is not None
+        if name in topology.topics_read(consumer)
+        and (topic := topology.topic(name, mirror.source)) is not None
         for number in range(topic.partitions)
     )
 

@@ -64,7 +64,9 @@ def watched_along(topology: Topology, mirror: Replication) -> Watched:
         topics=mirror.topics,
         copies=() if mirror.keeps_names else tuple(map(mirror.mirrored_topic, mirror.topics)),
         brought_back=() if mirror.keeps_names else tuple(map(back.mirrored_topic, mirror.topics)),
-        applications=tuple(c for c in topology.consumers_of(mirror.source) if topics & set(c.topics)),
+        applications=tuple(
+            c for c in topology.consumers_of(mirror.source) if topics & set(topology.topics_read(c))
+        ),
         mirror=mirror,
     )
 

@@ -28,7 +28,7 @@ def present_at(estate: TwinEstate, cluster: str) -> set[Written]:
     found = set()
     for topic in estate.clusters[cluster].topics.values():
         for log in topic.logs:
-            found |= {_named(r.value) for r in log.records if r is not None and _is_application(r.value)}
+            found |= {named(r.value) for r in log.records if r is not None and _is_application(r.value)}
     return found
 
 
@@ -76,6 +76,6 @@ def _is_application(value: bytes | None) -> bool:
     )
 
 
-def _named(value: bytes | None) -> Written:
+def named(value: bytes | None) -> Written:
     producer, _, number = (value or b"").decode().rpartition(":")
     return producer, int(number)

@@ -7,7 +7,7 @@ Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `Mi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
@@ -130,7 +130,9 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
         names.checkpoint: {
             "name": names.checkpoint,
             **forward,
-            **_checkpoint_connector(replication, replicas_at_target),
+            **_checkpoint_connector(
+                replication, replicas_at_target, _groups_at(topology, replication.target)
+            ),
             **overrides,
         },
         names.heartbeat: {
@@ -238,13 +240,29 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
     }
 
 
-def _checkpoint_connector(replication: Replication, replicas: int) -> dict[str, str]:
+def _groups_at(topology: Topology, cluster: str) -> list[str]:
+    """Groups that work at a cluster by the file, and read copies there."""
+    return [
+        group
+        for consumer in topology.consumers_of(cluster)
+        for group in consumer.groups
+        if any(topology.topic(name, cluster) is None for name in topology.topics_read(consumer))
+    ]
+
+
+def _checkpoint_connector(
+    replication: Replication, replicas: int, at_target: Iterable[str]
+) -> dict[str, str]:
+    """`at_target`: groups that have positions of their own in copies there. While such a one is empty, the
+    group sync would move it forward in them, and what it had not read would be skipped.
+    """
+    excluded = ("console-consumer-.*", "connect-.*", "__.*", "spark-kafka-source-.*")
     return {
         "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
         "tasks.max": "1",
         **which_topics(replication),
         "groups": ".*",
-        "groups.exclude": "console-consumer-.*,connect-.*,__.*,spark-kafka-source-.*",
+        "groups.exclude": ",".join((*excluded, *map(re.escape, at_target))),
         "offset-syncs.topic.location": "target",
         "checkpoints.topic.replication.factor": str(replicas),
         "refresh.groups.interval.seconds": "5",

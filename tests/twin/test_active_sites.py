@@ -1,0 +1,99 @@
+"""One of two active sites is left for the other one, beside those at work there, and gone back to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from orchestrator.topology.model import Consumer, RecordMark, Topology
+from tests.twin import truths
+from tests.twin.conftest import Estates
+from tests.twin.operator import Operator
+
+TWO_SITES = "topologies/active-active.yaml"
+LANDING = {"packing-west": "packing-east", "packing-east": "packing-west"}
+
+
+def told_apart(file: Topology) -> Topology:
+    """Each producer marks its records; one reader of west's orders wants all that is written after a move."""
+    (packing, *_) = (c for c in file.consumers if c.name == "packing-west")
+    readers = [
+        replace(c, landing=LANDING.get(c.name)) if isinstance(c, Consumer) else c for c in file.consumers
+    ]
+    wanting = replace(packing, name="billing", principal="User:billing", landing="read")
+    pattern = replace(packing, name="search", principal="User:search", topics=(), pattern=r"(.*\.)?orders")
+    return replace(
+        file,
+        producers=tuple(
+            replace(p, identified_by=RecordMark(header="app", value=p.name)) for p in file.producers
+        ),
+        consumers=(*readers, wanting, pattern),
+    )
+
+
+def at_work(estates: Estates) -> Operator:
+    operator = estates.at_work(TWO_SITES, change=told_apart)
+    for workers in operator.estate.workers.values():
+        workers.writes_delayed_syncs = True
+    operator.estate.live(2)
+    return operator
+
+
+def unread(operator: Operator, consumer: str) -> set[tuple[str, int]]:
+    """Acknowledged records, whoever wrote them and wherever, that a consumer has never processed."""
+    ledger = operator.estate.applications.ledger
+    processed = {truths.named(value) for value in ledger.processed[consumer]}
+    return set(ledger.acknowledged) - processed
+
+
+def rest(operator: Operator) -> None:
+    """Producers stop, mirrors and consumers come to their ends."""
+    for client in operator.estate.applications.clients.values():
+        if client.name.startswith("producer-"):
+            client.rate_per_s = 0.0
+    operator.estate.live(10)
+
+
+def assert_sound(operator: Operator, place: str) -> None:
+    """Nothing is skipped where west's applications work now, and nothing is read twice anywhere."""
+    names = [consumer.name for consumer in operator.estate.topology.consumers]
+    assert truths.processed_twice(operator.estate, names) == dict.fromkeys(names, 0)
+    skipped = truths.skipped(operator.estate, place)
+    # Who reads what others write there as well does so from the moment on at which it came.
+    assert {name: records for name, records in skipped.items() if name != "billing"} == {}
+    assert all(record.startswith(b"shop-east") for record in skipped.get("billing", ()))
+
+
+@pytest.mark.parametrize("cycles", [1, 2])
+def test_a_planned_move_and_home_again_reads_every_record_once(estates: Estates, cycles: int) -> None:
+    """Who reads both sides has read each record once; who reads one has somebody who reads the rest."""
+    operator = at_work(estates)
+    for _ in range(cycles):
+        assert operator.switchover(to="east").outcome == "ok"
+        operator.estate.live(10)
+        assert_sound(operator, "east")
+        assert operator.failback(to="west").outcome == "ok"
+        operator.estate.live(10)
+        assert_sound(operator, "west")
+    rest(operator)
+    assert unread(operator, "reporting") == unread(operator, "search") == set()
+    everybody = set(operator.estate.applications.ledger.acknowledged)
+    packed = {name: everybody - unread(operator, name) for name in ("packing-west", "packing-east")}
+    assert packed["packing-west"] | packed["packing-east"] == everybody
+    assert packed["packing-west"] & packed["packing-east"] == set()
+    # What west's producer wrote while it was at east, and what east's wrote meanwhile.
+    assert unread(operator, "billing") < {record for record in everybody if record[0] == "shop-east"}
+
+
+def test_who_stays_does_not_pause(estates: Estates) -> None:
+    """Those of the other site write and read on while the others come and go."""
+    operator = at_work(estates)
+    ledger = operator.estate.applications.ledger
+    assert operator.switchover(to="east").outcome == "ok"
+    assert operator.failback(to="west").outcome == "ok"
+    times = [at for at, producer, _ in ledger.written_at if producer == "shop-east"]
+    commits = [at for at, group, cluster in ledger.committed if (group, cluster) == ("packing-east", "east")]
+    assert max(b - a for a, b in pairwise(commits)) <= 1.5
+    assert times
