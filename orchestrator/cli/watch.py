@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from orchestrator.snapshot.watched import Watched
+    from orchestrator.topology.model import Topology
 
 
 def register(app: typer.Typer) -> None:
@@ -14,13 +20,16 @@ def register(app: typer.Typer) -> None:
 
 def watch(  # noqa: PLR0917 - typer passes them by name
     file: Path = typer.Argument(..., help="A topology file with addresses."),
-    target: str = typer.Option("", "--target", help="Only the mirrors into this cluster."),
+    target: str = typer.Option("", "--target", metavar="CLUSTER", help="Only what is kept at this cluster."),
+    at: str = typer.Option(
+        "", "--at", metavar="DC", help="Only what is kept at clusters of this data centre."
+    ),
     interval_s: float = typer.Option(0.5, "--interval", min=0.1, max=1.0, help="Seconds between rounds."),
     metrics_port: int = typer.Option(0, "--metrics-port", help="Serve Prometheus metrics on this port."),
     metrics_address: str = typer.Option("127.0.0.1", "--metrics-address", help="Address to serve them on."),
     log_file: Path | None = typer.Option(None, "--log-file", help="Append the log here, not to stderr."),
 ) -> None:
-    """Keep at the mirror's target what a failover will need; runs until it is stopped."""
+    """Keep where applications would go what a failover will need; runs until it is stopped."""
     import signal
     import threading
 
@@ -34,7 +43,7 @@ def watch(  # noqa: PLR0917 - typer passes them by name
 
     topology = given_topology(file)
     refuse_unsupported(topology, "watch")
-    clusters = watched_clusters(topology, target or None)
+    clusters = _kept_at(topology, watched_clusters(topology, target or None), at)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -62,3 +71,21 @@ def watch(  # noqa: PLR0917 - typer passes them by name
             thread.join()
     if not stop.is_set():
         raise typer.Exit(1)
+
+
+def _kept_at(topology: Topology, clusters: Sequence[Watched], dc: str) -> Sequence[Watched]:
+    """Those that are kept at clusters of a data centre; without one all of them."""
+    from orchestrator.errors import UsageError
+    from orchestrator.moves.request import refuse_unknown_site
+
+    if not dc:
+        return clusters
+    refuse_unknown_site(topology, dc, "--at")
+    found = [one for one in clusters if dc in topology.clusters[one.kept_at].datacenters]
+    if not found:
+        raise UsageError(
+            f"--at {dc}",
+            "no application would come there, and no mirror leads there",
+            "the watcher runs where applications go once their own site is lost",
+        )
+    return found

@@ -8,8 +8,10 @@ from typing import Literal
 
 from orchestrator.replication.engine import Engine, OwnTopic, engine_of
 from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.topology.counterparts import maps_kept_at
+from orchestrator.topology.flows import samples_topic
 from orchestrator.topology.model import Cluster, Replication, Topic, Topology
-from orchestrator.topology.standby import standby_of
+from orchestrator.topology.standby import kept_for, standby_of
 
 # file: as the file says · mirrored: written by a mirror · landing: where producers write after a failover ·
 # mirror: its engine's own · watcher: ours · connect: the workers' own · kafka: Kafka's own
@@ -72,6 +74,8 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
         ):
             for kept in consumer.own_topics():
                 _add(topics, _application_topic(kept, described, "file"))
+    for topic in _kept(topology, cluster):
+        _add(topics, topic)
     for own in _shared(topology, cluster):
         _add(topics, _own(own.name, described, own.config, "mirror"))
     for name, durability in described.internal_topics.items():
@@ -84,6 +88,19 @@ def desired_topics(topology: Topology, cluster: str) -> dict[str, DesiredTopic]:
         )
         _add(topics, topic)
     return topics
+
+
+def _kept(topology: Topology, cluster: str) -> Iterator[DesiredTopic]:
+    """What watchers keep there of clusters from which no mirror leads there, and maps that lie at others."""
+    described = topology.clusters[cluster]
+    for watched in kept_for(topology, cluster):
+        if topology.mirror(watched, cluster) is None:
+            yield _own(samples_topic(watched), described, _SAMPLES, "watcher")
+    for mirror in maps_kept_at(topology, cluster):
+        engine = engine_of(mirror)
+        for own in engine.topics(topology, mirror):
+            if own.name == engine.map_topic(mirror):
+                yield _own(mirror.kept_map_topic, described, own.config, "watcher")
 
 
 def _of_mirror(topology: Topology, mirror: Replication, target: Cluster) -> Iterator[DesiredTopic]:

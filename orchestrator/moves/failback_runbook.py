@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from orchestrator.moves.clients import StopClients
 from orchestrator.moves.fence import Fenced
@@ -34,6 +35,7 @@ from orchestrator.moves.participants import Accepted, Ground, Participants, Rejo
 from orchestrator.moves.results import StandingLogs
 from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
 from orchestrator.moves.standstill import AwaitNoWrites
+from orchestrator.moves.switchover_runbook import hand_over
 from orchestrator.moves.way import Move, Way
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.hooks import hooks_around
@@ -42,6 +44,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.writers import denied_topics, opened_topics
 from orchestrator.values import TopicPartition
 
+_OPEN = "the standby has to accept applications for the next failover"
 _STANDBY = "the returned cluster stays a standby, and the next failback goes on from there"
 
 
@@ -84,10 +87,24 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
         with book.section(
             "open the standby",
             on_failure="stop",
-            kept="the standby has to accept applications for the next failover",
+            kept=_OPEN,
         ):
             for side, found, order in zip(begun, rules, writable_again, strict=True):
                 _stand_by(book, them, side, found, order)
+
+
+def home_along_routes(
+    book: Runbook, move: Move, them: Participants, accepted: Accepted, *, timeout_s: float
+) -> None:
+    """Everybody goes back from a place where nothing was written for them: nothing has to rejoin first.
+
+    `timeout_s`: as for a switchover.
+    """
+    with hooks_around(book, move.topology, "failback", move.left, move.entered):
+        begun = hand_over(book, move, them, accepted, timeout_s=timeout_s)
+        with book.section("open the standby", on_failure="stop", kept=_OPEN):
+            for side, found in begun:
+                _open(book, side, found, [])
 
 
 def _rejoin(  # noqa: PLR0917 - what a standby is made from
@@ -154,13 +171,12 @@ def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
     rest = drain(book, way, them, frozen, timeout_s)
     landing = record_landing(book, way, after=rest.after_drain)
     record_departure(book, way, frozen)
-    nobody = []
-    if frozen.standing is not None:
-        nobody = [
-            behind(
-                frozen.standing, because="the group sync is needed until no application works at the standby"
-            )
-        ]
+    at_rest: list[Handle[Any]] = [frozen.standing] if frozen.standing is not None else []
+    if not at_rest:
+        # Others write on: who moves has stopped, and that is behind all that came back before.
+        at_rest = [one.stopped for one in frozen.left.values() if one.stopped is not None] or [rules.left]
+    needed = "the group sync is needed until no application works at the standby"
+    nobody = [behind(*at_rest, because=needed)]
     paused = [them.engine(way.topology, m).pause(book, way, m, nobody) for m in way.pauses]
     ground = Ground(
         accepted=accepted,
@@ -195,6 +211,14 @@ def _stand_by(
         if way.self_redirecting and kind.writes and kind.name in begun.looks:
             seen = begun.looks[kind.name]
             order.append(behind(seen, because="producers that move themselves write at the primary by then"))
+    _open(book, begun, rules, order)
+
+
+def _open(book: Runbook, begun: Begun, rules: BothRules, order: list[After]) -> None:
+    """Nobody is denied the place left any more, once applications work where they belong."""
+    way, started = begun.prepared.way, begun.started
+    if not order and started.all:
+        order = [behind(*started.all, because="applications work at the primary by then")]
     topics = opened_topics(way.topology, way.left.cluster, way.who.rules)
     lift = LiftRules(cluster=way.left.cluster, rules=way.who.rules, recorded_by=rules.left, topics=topics)
     book.add(lift, id=way.id(OPEN_STANDBY), after=order)

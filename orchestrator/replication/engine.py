@@ -202,6 +202,13 @@ class Engine:
         """One look at a mirror of the file. Never raises for what servers say or leave unsaid."""
         return MirrorHealth(at_s=at_s)
 
+    def map_topic(self, mirror: Replication) -> str:
+        """The topic of one partition at the mirror's target from which its map is read; empty for none.
+
+        A watcher copies it to where the map is needed once the target is lost.
+        """
+        return ""
+
     def has_map(self, asked: Asked, mirror: Replication) -> bool:
         """Whether there is anything from which `offset_map` could be read. Raises `ClusterError`."""
         return False
@@ -215,8 +222,9 @@ class Engine:
         gaps: Mapping[TopicPartition, SourceGaps],
         stopped_at: Mapping[TopicPartition, int] | None = None,
         logs: Mapping[TopicPartition, LogEnd] | None = None,
+        kept_at: str = "",
     ) -> OffsetMap:
-        """Its map as it is now.
+        """Its map as it is now; with `kept_at` as a watcher has copied it to that cluster.
 
         `recreated`: source topics that were deleted and made again; the map of these begins anew as well.
         `gaps`: what is known of gaps in source partitions. `stopped_at` and `logs` only for a mirror that

@@ -18,6 +18,7 @@ from orchestrator.simulation.installation import Installer
 from orchestrator.simulation.readiness import await_brokers, await_listening, await_worker, await_zookeeper
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC, internal_topic
+from orchestrator.snapshot.watched import watched_clusters
 
 _TIMEOUT_S = 180.0
 # As Kafka makes it itself (`GroupCoordinator.groupMetadataTopicConfigs`).
@@ -98,7 +99,7 @@ class Start:
 
 
 def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
-    """Start one watcher for each cluster that is mirrored into, in that cluster's first data centre."""
+    """Start one watcher for each cluster where applications would go, in that cluster's first data centre."""
     try:
         refuse_unsupported(simulation.topology, "watch")
     except DcctlError as error:
@@ -106,7 +107,8 @@ def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
         return
     on_progress("watcher", "starting")
     homes: dict[str, list[str]] = {}
-    for target in dict.fromkeys(mirror.target for mirror in simulation.topology.replication):
+    places = [watched.kept_at for watched in watched_clusters(simulation.topology)]
+    for target in dict.fromkeys(places):
         homes.setdefault(simulation.topology.clusters[target].datacenters[0], []).append(target)
     for dc, targets in homes.items():
         file = str(simulation.topology_at(dc))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from orchestrator.topology.flows import Consumer, Replication
 from orchestrator.topology.model import Topology
+from orchestrator.topology.standby import standby_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,28 @@ def counterpart_of(topology: Topology, name: str, left: str, entered: str) -> Co
     return Counterpart(
         name, forward.mirrored_topic(origin.topic), origin, back=origin.copied_by, forward=forward
     )
+
+
+def goes_to(topology: Topology, consumer: Consumer, place: str) -> bool:
+    """Whether a consumer may come to a place, and goes on there in what it reads."""
+    if standby_of(topology, consumer) != place:
+        return False
+    return any(found is not None for _, found in counterparts_read(topology, consumer, place))
+
+
+def maps_kept_at(topology: Topology, place: str) -> tuple[Replication, ...]:
+    """Mirrors into other clusters whose maps are kept at a place: against these, positions come there.
+
+    A map lies at its mirror's target, and is lost with it.
+    """
+    found = {
+        (counterpart.back.source, counterpart.back.target): counterpart.back
+        for consumer in topology.consumers
+        if consumer.cluster != place and standby_of(topology, consumer) == place
+        for _, counterpart in counterparts_read(topology, consumer, place)
+        if counterpart is not None and counterpart.back is not None
+    }
+    return tuple(found.values())
 
 
 def counterparts_read(

@@ -161,6 +161,11 @@ class Replication:
         """Where the watcher keeps positions and log ends of the source, at the target."""
         return samples_topic(self.source)
 
+    @property
+    def kept_map_topic(self) -> str:
+        """Where watchers keep a copy of its map, at each place that would need it once its target is lost."""
+        return f"dcctl-map.{self.source}-{self.target}.internal"
+
 
 def samples_topic(cluster: str) -> str:
     """Where watchers keep positions and log ends of a cluster, at each place that keeps them."""

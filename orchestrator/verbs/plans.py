@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.errors import UsageError
 from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
-from orchestrator.moves.failback_runbook import failback
+from orchestrator.moves.failback_runbook import failback, home_along_routes
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
 from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.moves.fence_gates import fenceable
@@ -123,7 +123,7 @@ def plan_failback(
         # Nothing was written at the place that is left: what moved there moves back as it came.
         s, book = Situation(way=way, seen=seen, words=words), Runbook()
         back = Move(topology=topology, ways=(way,))
-        switchover(book, back, them, accepted, timeout_s=request.timeout_s, verb="failback")
+        home_along_routes(book, back, them, accepted, timeout_s=request.timeout_s)
         return _plan("failback", request, s, them, book, facts=_denied(way.who))
     who_home, who_standby = (
         (fenced(topology, way.entered.cluster, with_consumers=True, homes={way.home}), way.who)

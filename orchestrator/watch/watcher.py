@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster
@@ -37,6 +38,7 @@ from orchestrator.watch.fingerprints import FingerprintKeeper
 from orchestrator.watch.health import HealthKeeper
 from orchestrator.watch.keeper import Keeper
 from orchestrator.watch.keeping import followers_of
+from orchestrator.watch.maps import MapCopier
 from orchestrator.watch.recorder import SourceReading
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
@@ -77,7 +79,7 @@ class Watcher:
         self._sampler = SourceSampler(
             KafkaSource(isolated_cluster(topology, watched.cluster, **impatient)),
             topology.clusters[watched.cluster].bootstrap,
-            watched.topics,
+            (*watched.topics, *watched.further),
             watched.groups,
             copies=watched.brought_back,
             timeout_s=ROUND_TIMEOUT_S,
@@ -102,6 +104,17 @@ class Watcher:
             bytes_per_round=topology.failover.fingerprints,
             passed=self._passed,
         )
+        self.maps = tuple(
+            MapCopier(
+                mirror,
+                engine_of(mirror),
+                cache(partial(kafka_cluster, topology, watched.cluster)),
+                lambda: self._target,
+                RecordWriter(watched.kept_at, self._target.properties, mirror.kept_map_topic),
+                self._log,
+            )
+            for mirror in watched.maps
+        )
         self.health = _health(topology, watched.mirror, self._target, self._log)
         self._said_outcome = ""
         self._said_problem = ""
@@ -113,13 +126,17 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until stopped."""
-        self._log.info("watching", topics=list(self.watched.topics), interval_s=self._interval_s)
+        self._log.info(
+            "watching", topics=[*self.watched.topics, *self.watched.further], interval_s=self._interval_s
+        )
         for follower in self._followers:
             follower.start()
         if self.health is not None:
             self.health.start()
         self._writers.start()
         self._fingerprints.start()
+        for copier in self.maps:
+            copier.start()
         self._sampler.warm_up(5.0)
         try:
             self._take_over()
@@ -132,6 +149,8 @@ class Watcher:
                 follower.stop()
             self._writers.stop()
             self._fingerprints.stop()
+            for copier in self.maps:
+                copier.stop()
             self._writer.close()
             self._log.info("stopped")
 

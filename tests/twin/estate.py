@@ -16,6 +16,7 @@ from orchestrator.runs.holds import Hold
 from orchestrator.runs.live.holds import HOLDS_PATH
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.ports import port_of
+from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
@@ -126,10 +127,6 @@ class TwinEstate:
         self.applications = Applications(self.topology, self.clusters)
         self.ensemble = TwinEnsemble(self.record, self.crew)
         self.guards: list[TwinGuards] = []
-        self.watchers = [
-            TwinWatcher(self.topology, m, self.clusters, self.applications, self.ensemble)
-            for m in self.topology.replication
-        ]
         self.servers: Servers = TwinServers(
             self,
             TwinClock(self.crew),
@@ -137,6 +134,17 @@ class TwinEstate:
             TwinPlaybooks(self.applications, self.record, self.crew),
             TwinCheckpoints(self.record, self.crew, self._is_readable),
         )
+        self.watchers = [
+            TwinWatcher(
+                self.topology,
+                watched,
+                self.clusters,
+                self.applications,
+                self.ensemble,
+                lambda name: TwinKafka(self.clusters[name], self.record, self.crew),
+            )
+            for watched in watched_clusters(self.topology)
+        ]
 
     def guard(self, cluster: str) -> None:
         """From now on each broker of a cluster has a boot guard."""

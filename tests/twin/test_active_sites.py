@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from orchestrator.topology.model import Consumer, RecordMark, Topology
 from tests.twin import truths
 from tests.twin.conftest import Estates
@@ -97,3 +98,76 @@ def test_who_stays_does_not_pause(estates: Estates) -> None:
     commits = [at for at, group, cluster in ledger.committed if (group, cluster) == ("packing-east", "east")]
     assert max(b - a for a, b in pairwise(commits)) <= 1.5
     assert times
+
+
+def lose_and_return(operator: Operator) -> None:
+    """West is lost under load, its applications go on at east, west comes back, and they go home."""
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    assert operator.failover(to="east").outcome == "ok"
+    operator.estate.live(10)
+    skipped = truths.skipped(operator.estate, "east")
+    assert {name: records for name, records in skipped.items() if name != "billing"} == {}
+    operator.estate.bring_back("west")
+    operator.estate.live(10)
+    assert operator.failback(to="west").outcome == "ok"
+    operator.estate.live(10)
+
+
+def test_a_lost_site_is_left_by_maps_that_were_kept_at_the_other_one(estates: Estates) -> None:
+    """The map of east's copies at west died with west; positions in them are led by its copy at east."""
+    operator = at_work(estates)
+    lose_and_return(operator)
+    assert operator.plan is not None
+    rest(operator)
+    # The tail that was late is read at home; nothing else is missing.
+    assert unread(operator, "reporting") == unread(operator, "search") == set()
+    assert truths.processed_twice(operator.estate, ["packing-east"]) == {"packing-east": 0}
+
+
+def test_three_cycles_of_loss_and_return(estates: Estates) -> None:
+    """Each begins where the one before has ended."""
+    operator = at_work(estates)
+    for _ in range(3):
+        lose_and_return(operator)
+    rest(operator)
+    assert unread(operator, "reporting") == set()
+
+
+def test_without_the_copy_of_the_map_a_failover_says_what_is_missing(estates: Estates) -> None:
+    """Positions in copies of what east writes cannot be led anywhere: nobody guesses."""
+    operator = at_work(estates)
+    east = operator.estate.clusters["east"]
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    east.topics.pop("dcctl-map.east-west.internal")
+    with pytest.raises(GateUnknownError, match=r"dcctl-map\.east-west\.internal: there is no such topic"):
+        operator.failover(to="east")
+
+
+def test_a_pattern_that_does_not_match_the_copies_is_refused_by_name(estates: Estates) -> None:
+    """Its records would be there, and it would not see them."""
+
+    def narrow(file: Topology) -> Topology:
+        told = told_apart(file)
+        readers = (replace(c, pattern="orders") if c.name == "search" else c for c in told.consumers)
+        return replace(told, consumers=tuple(readers))
+
+    operator = estates.at_work(TWO_SITES, change=narrow)
+    with pytest.raises(
+        UsageError, match=r"search: reads by the pattern orders, which does not match west\.orders"
+    ):
+        operator.switchover(to="east")
+
+
+def test_a_mirror_that_does_not_copy_home_refuses_the_way_back(estates: Estates) -> None:
+    """What is written at east from now on would not come to who reads it at west."""
+    operator = at_work(estates)
+    assert operator.switchover(to="east").outcome == "ok"
+    workers = operator.estate.workers["west"]
+    workers.connectors["east-to-west-source"].state = "STOPPED"
+    with pytest.raises(GateRefusedError, match="east-to-west-source is STOPPED"):
+        operator.failback(to="west")
+    workers.state = "gone"
+    with pytest.raises(GateUnknownError, match="routes-usable unknown"):
+        operator.failback(to="west")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from orchestrator.errors import UsageError
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
@@ -36,3 +39,39 @@ def test_consumers_go_to_the_other_centre_and_home_at_exact_positions(estates: E
         assert operator.failback(to="centre").outcome == "ok"
         operator.estate.live(10)
         assert_each_once(operator, "centre")
+
+
+def test_a_lost_centre_is_left_at_exact_positions_by_the_maps_kept_at_the_other_one(estates: Estates) -> None:
+    """Its own maps, and what its groups had committed, died with it."""
+    operator = at_work(estates)
+    for _ in range(2):
+        operator.estate.lose("centre")
+        operator.estate.live(5)
+        assert operator.failover(to="reserve", attested=("centre",)).outcome == "ok"
+        assert operator.plan is not None
+        rows = operator.plan.facts["translations"]
+        assert len(rows) == 9
+        assert all(row["exact"] for row in rows)
+        operator.estate.live(10)
+        skipped = truths.skipped(operator.estate, "reserve")
+        assert {name: lost for name, lost in skipped.items() if name in READERS} == {}
+        operator.estate.bring_back("centre")
+        operator.estate.live(10)
+        assert operator.failback(to="centre").outcome == "ok"
+        operator.estate.live(10)
+        skipped = truths.skipped(operator.estate, "centre")
+        assert {name: lost for name, lost in skipped.items() if name in READERS} == {}
+
+
+def test_a_source_of_an_aggregation_is_not_moved_into_its_centre(estates: Estates) -> None:
+    """That is said, and what goes on without it."""
+    operator = at_work(estates)
+    with pytest.raises(UsageError, match="mirror dc1 → centre: leads into a centre"):
+        operator.switchover(to="centre", left="dc1")
+
+
+def test_whoever_has_no_standby_is_named(estates: Estates) -> None:
+    """Nothing goes from a site to a centre that the file does not send there."""
+    operator = at_work(estates)
+    with pytest.raises(UsageError, match="the file has no application of centre that goes to dc1"):
+        operator.switchover(to="dc1", left="centre")

@@ -1,24 +1,27 @@
-"""The watcher of one mirror: its own recorder and codec, on a reading of the estate in memory.
+"""The watcher of one cluster: its own recorder and codec, on a reading of the estate in memory.
 
 The sampler that asks brokers with deadlines stays out: a reading is what it would have brought.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.checkpoint_copy import CheckpointCopier, OriginalMovedError, copy_of
+from orchestrator.ports.servers import Kafka
+from orchestrator.replication.engine import engine_of
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.estate_record import life_of
 from orchestrator.runs.fact_copy import encode_copy
 from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, is_known, read_fact
 from orchestrator.snapshot.samples import CheckpointCopy, WritersSeen, group_subject, topic_subject
-from orchestrator.snapshot.watched import watched_along
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.snapshot.watched import Watched
+from orchestrator.topology.model import Topology
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.keeper import Keeper
+from orchestrator.watch.maps import MapCopier
 from orchestrator.watch.recorder import SourceReading
 from tests.twin.applications import Applications
 from tests.twin.clusters import TwinCluster, TwinRecord
@@ -30,30 +33,57 @@ _WRITERS_EVERY_S = 10.0
 _FACTS_EVERY_S = 5.0
 
 
-class TwinWatcher:
-    """Watches one mirror while `is_running`."""
+class _TwinWriter:
+    """See `watch.maps.Writes`."""
 
-    def __init__(
+    def __init__(self, cluster: TwinCluster, topic: str) -> None:
+        self._cluster, self._topic = cluster, topic
+
+    def write(self, records: Sequence[tuple[bytes, bytes | None]], timeout_s: float) -> None:  # noqa: ARG002
+        self._cluster.create_topic(self._topic, 1, 1, {})
+        for key, value in records:
+            at_s = EPOCH_S + self._cluster.now_s
+            self._cluster.append(TopicPartition(self._topic, 0), TwinRecord(at_s, key, value))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class TwinWatcher:
+    """Watches one cluster while `is_running`, and copies maps that are kept beside what is seen of it."""
+
+    def __init__(  # noqa: PLR0917 - what it sees, and whom it asks
         self,
         topology: Topology,
-        mirror: Replication,
+        watched: Watched,
         clusters: Mapping[str, TwinCluster],
         applications: Applications,
         ensemble: TwinEnsemble,
+        asked: Callable[[str], Kafka],
     ) -> None:
         self.is_running = True
         self.is_looking_at_writers = True
-        self._topology, self._mirror = topology.name, mirror
-        self._source, self._target = clusters[mirror.source], clusters[mirror.target]
+        self._topology, self._watched = topology.name, watched
+        self._source, self._target = clusters[watched.cluster], clusters[watched.kept_at]
         self._applications, self._ensemble = applications, ensemble
         self._keeper = Keeper("watcher", self._write)
-        watched = watched_along(topology, mirror)
         self._groups = list(watched.groups)
         self._queries = [consumer for consumer in watched.applications if isinstance(consumer, SparkQuery)]
         self._copies: dict[str, CheckpointCopy] = {}
         self._due_s = self._writers_due_s = self._facts_due_s = 0.0
         self._facts: set[FactName] = set()
-        self._read_topics = {*watched.topics, *watched.brought_back}
+        self._read_topics = {*watched.topics, *watched.further, *watched.brought_back}
+        self._copiers = [
+            MapCopier(
+                mirror,
+                engine_of(mirror),
+                lambda: asked(watched.cluster),
+                lambda: asked(watched.kept_at),
+                _TwinWriter(self._target, mirror.kept_map_topic),
+                None,
+            )
+            for mirror in watched.maps
+        ]
 
     def live(self, now_s: float) -> None:
         """A round, if one is due."""
@@ -64,9 +94,11 @@ class TwinWatcher:
         self._follow_checkpoints(EPOCH_S + now_s)
         self._keeper.record(reading, self._copies.values(), self._writers(now_s))
         self._copy_facts(now_s)
+        for copier in self._copiers if self._source.reach == "up" else ():
+            copier.copy()
 
     def _write(self, records: Sequence[tuple[bytes, bytes]], timeout_s: float) -> None:  # noqa: ARG002
-        place = TopicPartition(self._mirror.samples_topic, 0)
+        place = TopicPartition(self._watched.samples_topic, 0)
         for key, value in records:
             self._target.append(place, TwinRecord(EPOCH_S + self._target.now_s, key, value))
 
@@ -84,7 +116,11 @@ class TwinWatcher:
             )
         ends: dict[TopicPartition, LogEnd] = {}
         missed = set()
-        topics = {name: source.topics[name] for name in self._mirror.topics if name in source.topics}
+        topics = {
+            name: source.topics[name]
+            for name in (*self._watched.topics, *self._watched.further)
+            if name in source.topics
+        }
         for name, topic in topics.items():
             if not all(map(source.is_led, topic.logs)):
                 missed.add(topic_subject(name))  # a topic is told whole, or not at all
@@ -115,8 +151,8 @@ class TwinWatcher:
         if not self.is_looking_at_writers or now_s < self._writers_due_s or self._source.reach != "up":
             return []
         self._writers_due_s = now_s + _WRITERS_EVERY_S
-        sides = [(self._source, name) for name in self._mirror.topics]
-        sides += [(self._target, self._mirror.mirrored_topic(name)) for name in self._mirror.topics]
+        sides = [(self._source, name) for name in self._watched.topics]
+        sides += [(self._target, name) for name in self._watched.copies]
         topics = {}
         for cluster, name in sides:
             topic = cluster.topics.get(name)

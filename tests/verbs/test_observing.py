@@ -69,11 +69,11 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
     """Else a position that the map has lies beyond the end, and the gate refuses what is all right."""
     east, asked_early = East(), []
 
-    def read_offset_map(*_: Any, **__: Any) -> OffsetMap:
+    def map_of_syncs(*_: Any, **__: Any) -> OffsetMap:
         asked_early.append(east.asked.wait(0.2))
         return OffsetSyncs().build()
 
-    monkeypatch.setattr(copying, "read_offset_map", read_offset_map)
+    monkeypatch.setattr(copying, "map_of_syncs", map_of_syncs)
     monkeypatch.setattr(observing, "samples_for", lambda *_: SampleHistory())
     monkeypatch.setattr(observing, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
     connect = SimpleNamespace(name="east", within=lambda _: connect, states=away, source_offsets=away)

@@ -58,14 +58,16 @@ class SparkQueries(ReadersOnHosts):
         }
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
-        """See `Kind`."""
+        """See `Kind`. Along routes that no mirror feeds alone no query goes."""
+        if s.way.main is None:
+            return ()
         if s.case == "back":
             return (queries_back(s),)
         return queries_ready(s) if s.case == "planned" else (checkpoints_copied(s),)
 
     def reread(self, s: Situation) -> Reread:
         """See `Kind`."""
-        return queries_reread(s)
+        return {} if s.way.main is None else queries_reread(s)
 
     def record(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from orchestrator.errors import ConnectError
 from orchestrator.mirrors.connect import connector_state, connector_states
@@ -17,7 +18,7 @@ from orchestrator.mirrors.mirrormaker2.connectors import (
 )
 from orchestrator.mirrors.mirrormaker2.health import mirror_health
 from orchestrator.mirrors.mirrormaker2.objects import heartbeats_at, mirror_acls, own_topics
-from orchestrator.mirrors.mirrormaker2.offset_syncs import read_offset_map
+from orchestrator.mirrors.mirrormaker2.offset_syncs import map_of_syncs, read_kept_map, read_syncs
 from orchestrator.replication.engine import (
     Asked,
     DesiredConnector,
@@ -118,6 +119,10 @@ class Copying(Engine):
         """See `Engine`."""
         return mirror_health(asked.cluster(mirror.target), asked.connect(mirror.target), mirror, at_s)
 
+    def map_topic(self, mirror: Replication) -> str:
+        """Its offset syncs; of one that keeps them at its source nothing is copied."""
+        return mirror.offset_syncs_topic if mirror.offset_syncs == "target" else ""
+
     def has_map(self, asked: Asked, mirror: Replication) -> bool:
         """See `Engine`."""
         topic = mirror.offset_syncs_topic
@@ -132,12 +137,14 @@ class Copying(Engine):
         gaps: Mapping[TopicPartition, SourceGaps],
         stopped_at: Mapping[TopicPartition, int] | None = None,
         logs: Mapping[TopicPartition, LogEnd] | None = None,
+        kept_at: str = "",
     ) -> OffsetMap:
         """Of all its offset syncs."""
-        cluster = asked.cluster(_syncs_at(mirror))
-        return read_offset_map(
-            cluster, mirror, recreated=recreated, gaps=gaps, stopped_at=stopped_at, logs=logs
-        )
+        if kept_at:
+            chunks = partial(read_kept_map, asked.cluster(kept_at), mirror)
+        else:
+            chunks = partial(read_syncs, asked.cluster(_syncs_at(mirror)), mirror)
+        return map_of_syncs(chunks, mirror, recreated=recreated, gaps=gaps, stopped_at=stopped_at, logs=logs)
 
     def stopped_at(self, asked: Asked, mirror: Replication) -> dict[TopicPartition, int] | None:
         """See `Engine`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.mirrors.mirrormaker2.formats import (
     decode_offset_sync,
@@ -12,6 +12,7 @@ from orchestrator.mirrors.mirrormaker2.formats import (
 )
 from orchestrator.ports.servers import Kafka, Record
 from orchestrator.replication.engine import NoMapError
+from orchestrator.replication.kept_map import newest_kept
 from orchestrator.replication.offset_map import OffsetMap, OffsetMapBuilder
 from orchestrator.replication.recreated_topic import Recreation, first_sync_of_recreated
 from orchestrator.replication.source_gaps import SourceGaps
@@ -26,23 +27,8 @@ class OffsetSyncs(OffsetMapBuilder):
     pairs_of = staticmethod(decode_sync_values)
 
 
-def read_offset_map(
-    cluster: Kafka,
-    mirror: Replication,
-    *,
-    recreated: Mapping[str, Recreation],
-    gaps: Mapping[TopicPartition, SourceGaps],
-    stopped_at: Mapping[TopicPartition, int] | None = None,
-    logs: Mapping[TopicPartition, LogEnd] | None = None,
-) -> OffsetMap:
-    """The map of every sync at the target so far.
-
-    `recreated`: source topics that were deleted and made again; the map of these begins anew as well.
-    `gaps`: what is known of gaps in source partitions. Where the syncs show one in a partition that is said
-    to have none, they are read once more.
-    `stopped_at` and `logs` only for a mirror that was stopped: the source connector's offsets in Connect,
-    and the logs of the mirrored partitions read since. They close the map at its end.
-    """
+def read_syncs(cluster: Kafka, mirror: Replication) -> Iterator[Sequence[Record]]:
+    """Every sync at the target so far, in chunks. Raises `NoMapError` where there is no such topic."""
     partition = TopicPartition(mirror.offset_syncs_topic, 0)
     if partition.topic not in cluster.topics([partition.topic]):
         raise NoMapError(
@@ -51,12 +37,46 @@ def read_offset_map(
             "offset-syncs.topic.location of the mirror must be `target`",
         )
     log = cluster.log_ends([partition])[partition]
-    ranges = {partition: (log.start_offset, log.end_offset)}
+    yield from cluster.read_records({partition: (log.start_offset, log.end_offset)})
+
+
+def read_kept_map(place: Kafka, mirror: Replication) -> Iterator[Sequence[Record]]:
+    """The same as a watcher has copied them to another place. Raises `NoMapError` where there is no copy."""
+    partition = TopicPartition(mirror.kept_map_topic, 0)
+    subject = f"{place.subject}, topic {partition.topic}"
+    hint = f"`dcctl watch FILE` there copies it while {mirror.target} is up"
+    if partition.topic not in place.topics([partition.topic]):
+        raise NoMapError(subject, "there is no such topic", f"dcctl apply FILE creates it; {hint}")
+    log = place.log_ends([partition])[partition]
+    chunks = place.read_records({partition: (log.start_offset, log.end_offset)})
+    _, records = newest_kept(chunks, mirror.offset_syncs_topic)
+    if not records:
+        raise NoMapError(subject, f"no watcher has copied the map of {mirror.source} → {mirror.target}", hint)
+    yield records
+
+
+def map_of_syncs(
+    syncs: Callable[[], Iterable[Sequence[Record]]],
+    mirror: Replication,
+    *,
+    recreated: Mapping[str, Recreation],
+    gaps: Mapping[TopicPartition, SourceGaps],
+    stopped_at: Mapping[TopicPartition, int] | None = None,
+    logs: Mapping[TopicPartition, LogEnd] | None = None,
+) -> OffsetMap:
+    """The map of every sync that `syncs` reads, in the order in which they were written.
+
+    `recreated`: source topics that were deleted and made again; the map of these begins anew as well.
+    `gaps`: what is known of gaps in source partitions. Where the syncs show one in a partition that is said
+    to have none, they are read once more.
+    `stopped_at` and `logs` only for a mirror that was stopped: the source connector's offsets in Connect,
+    and the logs of the mirrored partitions read since. They close the map at its end.
+    """
     ends = _ends(mirror, stopped_at, logs) if stopped_at is not None and logs is not None else {}
 
     def built(shown_gaps: Collection[TopicPartition]) -> tuple[OffsetMap, frozenset[TopicPartition]]:
         builder = OffsetSyncs(recreated, gaps, shown_gaps)
-        _add_all(builder, cluster.read_records(ranges), recreated)
+        _add_all(builder, syncs(), recreated)
         for source, (last_upstream, target_end) in ends.items():
             builder.add_end(source, last_upstream, target_end)
         return builder.build(), builder.shown_gaps

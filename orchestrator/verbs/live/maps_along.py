@@ -30,7 +30,7 @@ def map_along(  # noqa: PLR0917 - of which mirror of which way, and who is asked
     is_gone = way.reach == "gone" and mirror.target == way.left.cluster
     kept_at = way.entered.cluster if is_gone else ""
     recreated, gaps = _known(servers, topology, mirror, asked, kept_at)
-    return engine.offset_map(asked, replication, recreated=recreated, gaps=gaps)
+    return engine.offset_map(asked, replication, recreated=recreated, gaps=gaps, kept_at=kept_at)
 
 
 def _known(
