@@ -1,0 +1,132 @@
+"""Moves between active sites and between centres, killed on their way: gone on with, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from orchestrator.errors import GateRefusedError
+from orchestrator.verbs.live.run_result import RunResult
+from tests.twin import test_active_sites as sites
+from tests.twin import test_centres as centres
+from tests.twin import truths
+from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
+from tests.twin.operator import Operator
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is made, what is done, where its applications work afterwards, and where before."""
+
+    make: Callable[[Estates], Operator]
+    move: Callable[[Operator], RunResult]
+    there: str
+    before: str
+    loses: bool = False
+
+
+def site_lost(estates: Estates) -> Operator:
+    operator = sites.at_work(estates)
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    return operator
+
+
+def site_back(estates: Estates) -> Operator:
+    operator = site_lost(estates)
+    assert operator.failover(to="east").outcome == "ok"
+    operator.estate.live(5)
+    operator.estate.bring_back("west")
+    operator.estate.live(10)
+    return operator
+
+
+def centre_lost(estates: Estates) -> Operator:
+    operator = centres.at_work(estates)
+    operator.estate.lose("centre")
+    operator.estate.live(5)
+    return operator
+
+
+def away_from_centre(estates: Estates) -> Operator:
+    operator = centres.at_work(estates)
+    assert operator.switchover(to="reserve", left="centre").outcome == "ok"
+    operator.estate.live(5)
+    return operator
+
+
+STORIES = {
+    "site, planned": Story(sites.at_work, lambda o: o.switchover(to="east"), "east", "west"),
+    "site, lost": Story(site_lost, lambda o: o.failover(to="east"), "east", "west", loses=True),
+    "site, home": Story(site_back, lambda o: o.failback(to="west"), "west", "east"),
+    "centre, planned": Story(
+        centres.at_work, lambda o: o.switchover(to="reserve", left="centre"), "reserve", "centre"
+    ),
+    "centre, lost": Story(
+        centre_lost, lambda o: o.failover(to="reserve", attested=("centre",)), "reserve", "centre", loses=True
+    ),
+    "centre, home": Story(away_from_centre, lambda o: o.failback(to="centre"), "centre", "reserve"),
+}
+
+
+def points(estates: Estates, story: Story, every: int) -> range:
+    """Where a process may die on its way; each `every`-th of them."""
+    whole = story.make(estates)
+    first = whole.estate.record.count
+    assert story.move(whole).outcome == "ok"
+    return range(0, whole.estate.record.count - first, every)
+
+
+def killed(estates: Estates, story: Story, number: int) -> Operator:
+    """The process has died there, and another one may come."""
+    operator = story.make(estates)
+    operator.estate.record.harm_nth(number, "dies before")
+    with pytest.raises(ProcessDied):
+        story.move(operator)
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    return operator
+
+
+def assert_works_at(operator: Operator, place: str) -> None:
+    """Nothing that is there is skipped by whom it is for, and who stayed has read nothing twice."""
+    operator.estate.live(8)
+    skipped = truths.skipped(operator.estate, place)
+    assert {
+        name: some for name, some in skipped.items() if name not in {"billing", "packing-dc1", "packing-dc2"}
+    } == {}
+    assert not truths.processed_twice(operator.estate, ["packing-east"])["packing-east"]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
+    """To the same end."""
+    story = STORIES[name]
+    for number in points(estates, story, 37):
+        operator = killed(estates, story, number)
+        result = operator.resume() if operator.has_begun else story.move(operator)
+        assert result.outcome == "ok", (number, result.reason)
+        assert_works_at(operator, story.there)
+
+
+@pytest.mark.parametrize("name", [name for name, story in STORIES.items() if not story.loses])
+def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_side(
+    estates: Estates, name: str
+) -> None:
+    """Then all is as it was; afterwards it is refused, and gone on with."""
+    story = STORIES[name]
+    for number in points(estates, story, 41):
+        operator = killed(estates, story, number)
+        if not operator.has_begun:
+            continue
+        try:
+            assert operator.abort().outcome == "undone", number
+        except GateRefusedError as error:
+            assert "cannot be rolled back any more" in str(error)  # noqa: PT017 - refused only sometimes
+            assert operator.resume().outcome == "ok"
+            assert_works_at(operator, story.there)
+        else:
+            assert_works_at(operator, story.before)
