@@ -32,7 +32,7 @@ _BOTH = frozenset({"default", "identity"})
 _ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(frozenset({"active-passive"})),
+    "sim workload": Support(_MIRRORED, patterns=True),
     "drill": Support(frozenset({"active-passive"})),
     "failover": _ROUTED,
     "switchover": _ROUTED,
@@ -53,6 +53,11 @@ def refuse_unsupported(topology: Topology, verb: Verb) -> None:
             f"`dcctl {verb}` does not support this topology yet: {'; '.join(reasons)}. Nothing was done",
             "validate, explain, graph, plan and apply support every layout",
         )
+
+
+def is_supported(topology: Topology, verb: Verb) -> bool:
+    """Whether `verb` can handle this topology."""
+    return next(_unsupported(topology, SUPPORT[verb]), None) is None
 
 
 def _unsupported(topology: Topology, known: Support) -> Iterator[str]:

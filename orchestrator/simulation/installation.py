@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -18,6 +19,7 @@ from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.tls import Issuer, write_rest_users
+from orchestrator.simulation.workload.install import installed_programs
 from orchestrator.topology.model import Cluster
 
 _BROKER_HEAP_MB = 256
@@ -42,7 +44,7 @@ class Installer:
         """Everything but the Connect workers, which start later. Nothing runs yet."""
         simulation, folders = self.simulation, Folders(self.simulation.folder)
         folders.topology.write_text(topology_text(simulation.topology), encoding="utf-8")
-        hosts = {dc: {**site.ansible_variables, "dc": dc} for dc, site in simulation.sites.items()}
+        hosts = {dc: self._host_variables(dc) for dc in simulation.sites}
         folders.inventory.write_text(
             yaml.safe_dump({"all": {"hosts": hosts}}, sort_keys=False), encoding="utf-8"
         )
@@ -59,6 +61,15 @@ class Installer:
             else:
                 self._install_kraft(name)
         self._install_coordination()
+
+    def _host_variables(self, dc: str) -> dict[str, Any]:
+        """What the inventory says of a site's host; of its clients, where others never work there."""
+        topology, site = self.simulation.topology, self.simulation.sites[dc]
+        found: dict[str, Any] = {**site.ansible_variables, "dc": dc}
+        here = installed_programs(topology, dc) if topology.replication else []
+        if topology.replication and len(here) < len(topology.consumers) + len(topology.producers):
+            found["clients_on_host"] = here
+        return found
 
     def worker_program(self, worker: ConnectWorker) -> ServerProgram:
         """Write a Connect worker's files; returns what runs it."""
