@@ -46,7 +46,7 @@ SUPPORT: Mapping[Verb, Support] = {
 
 def refuse_unsupported(topology: Topology, verb: Verb) -> None:
     """Raise `DcctlError` if `verb` cannot handle this topology, naming all that it cannot handle."""
-    reasons = list(_unsupported(topology, SUPPORT[verb]))
+    reasons = unsupported(topology, verb)
     if reasons:
         raise DcctlError(
             f"topology {topology.name}",
@@ -55,9 +55,9 @@ def refuse_unsupported(topology: Topology, verb: Verb) -> None:
         )
 
 
-def is_supported(topology: Topology, verb: Verb) -> bool:
-    """Whether `verb` can handle this topology."""
-    return next(_unsupported(topology, SUPPORT[verb]), None) is None
+def unsupported(topology: Topology, verb: Verb) -> list[str]:
+    """All of this topology that `verb` cannot handle, in words; nothing where it can."""
+    return list(_unsupported(topology, SUPPORT[verb]))
 
 
 def _unsupported(topology: Topology, known: Support) -> Iterator[str]:

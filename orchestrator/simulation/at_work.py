@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.moves.support import is_supported, refuse_unsupported
+from orchestrator.moves.support import refuse_unsupported, unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import (
     applied_groups,
@@ -108,7 +108,7 @@ def _not_followed(simulation: Simulation, mirror: Replication, slack: float) -> 
     if behind > slack:
         yield f"{behind:,} records of {mirror.source} are not at {mirror.target} yet"
     # A simulation has no watcher of a file that the watcher refuses.
-    if is_supported(simulation.topology, "watch"):
+    if not unsupported(simulation.topology, "watch"):
         history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
         yield from unwatched(history, simulation.topology, mirror)
 

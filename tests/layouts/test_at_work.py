@@ -1,0 +1,84 @@
+"""Applications of several active clusters on real servers: each works at home, and reads each record once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.evidence.origins import Compared, compare_origins, read_ledgers, read_logs
+from orchestrator.simulation.at_work import begin_work
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import stop_producers
+from orchestrator.simulation.workload.progress import lags_at_work, workload_progress
+from orchestrator.simulation.workload.scenario import TINY
+from orchestrator.topology.loading import load_topology
+from tests.drill.rehearsal import processes_of
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
+
+FILES = Path(__file__).parent
+_TIMEOUT_S = 120.0
+_STEADY_S = 5.0
+
+
+@contextmanager
+def at_work(file: Path) -> Iterator[Simulation]:
+    """A simulation whose applications work everywhere; nothing of it is left behind."""
+    simulation = simulation_up(load_topology(file))
+    try:
+        begin_work(simulation, TINY, lambda _stage, _detail: None)
+        yield simulation
+    finally:
+        simulation.down()
+    assert not simulation.folder.exists()
+    assert processes_of(simulation.folder) == []
+
+
+def compared(simulation: Simulation) -> Compared:
+    """Everything, once nothing is written any more, and all has been copied and read."""
+    topology = simulation.topology
+    for dc, site in simulation.sites.items():
+        if site.state == "up":
+            stop_producers(simulation, dc)
+    eventually(lambda: not any(lags_at_work(simulation).values()))
+    told = read_ledgers(topology, simulation.ledgers)
+    clusters = {name: simulation.cluster(name) for name in topology.clusters}
+    eventually(lambda: not _behind(compare_origins(topology, told, logs=read_logs(topology, clusters))))
+    return compare_origins(topology, told, logs=read_logs(topology, clusters))
+
+
+def _behind(found: Compared) -> int:
+    return sum(len(copy.tail) for copy in found.copies)
+
+
+def eventually(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize(("file", "copies"), [("two-sites", 4), ("two-centres", 6)])
+def test_each_consumer_reads_each_record_of_its_origins_once(file: str, copies: int) -> None:
+    """By names and by a pattern, at each cluster; what a site writes stands once at every place of it."""
+    with at_work(FILES / f"{file}.yaml") as simulation:
+        before = workload_progress(simulation.ledgers)
+        time.sleep(_STEADY_S)
+        after = workload_progress(simulation.ledgers)
+        assert all(after.acked[name] > count for name, count in before.acked.items())
+        assert all(after.processed[name] > count for name, count in before.processed.items())
+        assert set(after.processed) == {consumer.name for consumer in simulation.topology.consumers}
+        found = compared(simulation)
+        assert found.problems() == []
+        assert len(found.copies) == copies
+        assert all(one.expected == one.read > 0 for one in found.readings)
