@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,13 @@ from orchestrator.simulation.workload.progress import lags_at_work, workload_pro
 from orchestrator.simulation.workload.scenario import TINY
 from orchestrator.topology.loading import load_topology
 from tests.drill.rehearsal import processes_of
+from tests.faults.estate import Estate
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
 
 FILES = Path(__file__).parent
+# Nobody stays behind: each reads to the end, so that all can be compared.
+LOAD = replace(TINY, roles=())
 _TIMEOUT_S = 120.0
 _STEADY_S = 5.0
 
@@ -31,7 +35,7 @@ def at_work(file: Path) -> Iterator[Simulation]:
     """A simulation whose applications work everywhere; nothing of it is left behind."""
     simulation = simulation_up(load_topology(file))
     try:
-        begin_work(simulation, TINY, lambda _stage, _detail: None)
+        begin_work(simulation, LOAD, lambda _stage, _detail: None)
         yield simulation
     finally:
         simulation.down()
@@ -82,3 +86,26 @@ def test_each_consumer_reads_each_record_of_its_origins_once(file: str, copies: 
         assert found.problems() == []
         assert len(found.copies) == copies
         assert all(one.expected == one.read > 0 for one in found.readings)
+
+
+@pytest.mark.parametrize(
+    ("file", "left", "entered"), [("two-centres", "centre", "reserve"), ("two-sites", "west", "east")]
+)
+def test_what_moves_and_comes_home_has_read_each_record_once(
+    file: str, left: str, entered: str, tmp_path: Path
+) -> None:
+    """Twice there and back, while others write: nothing skipped, nothing again, wherever it was read."""
+    estate = Estate(tmp_path / "state")
+    with at_work(FILES / f"{file}.yaml") as simulation:
+        topology = simulation.topology
+        moving = {consumer.name for consumer in topology.consumers_of(left)}
+        for _ in range(2):
+            for verb, leaves, to in (("switchover", left, entered), ("failback", entered, left)):
+                words = ("--from", leaves) if verb == "switchover" else ()
+                estate.must(verb, *words, "--to", to, "--yes")
+                told = read_ledgers(topology, simulation.ledgers)
+                assert {told.at[name] for name in moving} == {to}
+                time.sleep(_STEADY_S)
+        found = compared(simulation)
+        assert found.problems() == []
+        assert all(one.expected == one.read > 0 for one in found.readings if one.consumer in moving)

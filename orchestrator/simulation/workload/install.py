@@ -7,6 +7,7 @@ by their program names.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -217,29 +218,30 @@ def _consumer_config(
         life=place.life,
         ledgers=str(simulation.ledgers),
         properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
-        topics=subscription(topology, consumer, read) if is_first else read,
+        topics=subscription(topology, consumer, place, read),
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=played.hold_lag_records,
         max_rate_records_per_s=played.max_rate_records_per_s,
         stop_after_records=played.stop_after_records,
         later={
-            "topics": subscription(topology, consumer, back) if is_first else back,
+            "topics": subscription(topology, consumer, place, back),
             "offset_reset": "error",
             **at_end,
         },
     )
 
 
-def subscription(topology: Topology, consumer: Consumer, names: Sequence[str]) -> list[str]:
-    """What a consumer that reads these topics subscribes to at home: its pattern, and what does not match it.
+def subscription(topology: Topology, consumer: Consumer, place: Place, names: Sequence[str]) -> list[str]:
+    """What a consumer that reads these topics at a place subscribes to: its pattern, and what is not matched.
 
-    At its standby it is told names: its pattern need not match what the topics are called there.
+    By names alone where the pattern would match more there than the consumer is to read.
     """
     if consumer.pattern is None:
         return list(names)
-    found = topology.topics_read(consumer)
-    beside = [name for name in names if name in consumer.topics or name not in found]
-    return [f"^({consumer.pattern})$", *beside]
+    matched = {name for name in topology.names_at(place.cluster) if re.fullmatch(consumer.pattern, name)}
+    if not matched or not matched <= set(names):
+        return list(names)
+    return [f"^({consumer.pattern})$", *(name for name in names if name not in matched)]
 
 
 def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, place: Place) -> QueryConfig:

@@ -108,12 +108,16 @@ def test_programs_are_where_clients_work_now_and_may_work_later() -> None:
     assert len(installed_programs(SITES, "east")) == len(SITES.consumers) + len(SITES.producers)
 
 
-def test_a_pattern_is_subscribed_to_as_one_at_home_and_by_names_at_the_standby() -> None:
-    """What the pattern matches there may be something else."""
-    one = replace(consumer(SITES, "analytics"), topics=("orders",))
-    assert subscription(SITES, one, topics_read(SITES, one, places(SITES, one)[0])) == [
-        r"^((.*\.)?orders)$",
-        "orders",
-    ]
-    named = consumer(SITES, "billing")
-    assert subscription(SITES, named, ["orders"]) == ["orders"]
+def test_a_pattern_is_subscribed_to_as_one_where_it_matches_just_what_is_to_be_read() -> None:
+    """By names where it would match more; beside it what it does not match."""
+    one, pattern = consumer(SITES, "analytics"), r"^((.*\.)?orders)$"
+    for place in places(SITES, one):
+        assert subscription(SITES, one, place, topics_read(SITES, one, place)) == [pattern]
+    home, there = places(SITES, one)
+    assert subscription(SITES, one, home, ["later", "orders", "east.orders"]) == [pattern, "later"]
+    narrow = replace(one, pattern=r"east\.orders")
+    assert subscription(SITES, narrow, home, topics_read(SITES, narrow, home)) == [r"^(east\.orders)$"]
+    assert subscription(SITES, narrow, there, topics_read(SITES, narrow, there)) == ["orders"]
+    wide = replace(one, pattern=r".*orders", topics=("orders",), landing="packing-east")
+    assert subscription(SITES, wide, there, ["west.orders"]) == ["west.orders"]
+    assert subscription(SITES, consumer(SITES, "billing"), home, ["orders"]) == ["orders"]
