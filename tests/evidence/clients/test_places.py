@@ -118,6 +118,9 @@ def test_a_pattern_is_subscribed_to_as_one_where_it_matches_just_what_is_to_be_r
     narrow = replace(one, pattern=r"east\.orders")
     assert subscription(SITES, narrow, home, topics_read(SITES, narrow, home)) == [r"^(east\.orders)$"]
     assert subscription(SITES, narrow, there, topics_read(SITES, narrow, there)) == ["orders"]
+    for unknown in (r"(?:east\.)?orders", r"\w*\.?orders"):
+        foreign = replace(one, pattern=unknown)
+        assert subscription(SITES, foreign, home, ["orders", "east.orders"]) == ["orders", "east.orders"]
     wide = replace(one, pattern=r".*orders", topics=("orders",), landing="packing-east")
     assert subscription(SITES, wide, there, ["west.orders"]) == ["west.orders"]
     assert subscription(SITES, consumer(SITES, "billing"), home, ["orders"]) == ["orders"]
