@@ -20,12 +20,22 @@ from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.tls import Issuer, write_rest_users
 from orchestrator.simulation.workload.install import installed_programs
-from orchestrator.topology.model import Cluster
+from orchestrator.topology.model import Cluster, Topology
 
 _BROKER_HEAP_MB = 256
 _CONTROLLER_HEAP_MB = 128
 _CONNECT_HEAP_MB = 384
 _ZOOKEEPER_HEAP_MB = 64
+
+
+def host_variables(topology: Topology, dc: str, connection: Mapping[str, str]) -> dict[str, Any]:
+    """What the inventory says of a site's host; of its clients, where others never work there."""
+    found: dict[str, Any] = {**connection, "dc": dc}
+    if topology.replication:
+        here = installed_programs(topology, dc)
+        if len(here) < len(topology.consumers) + len(topology.producers):
+            found["clients_on_host"] = here
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,10 @@ class Installer:
         """Everything but the Connect workers, which start later. Nothing runs yet."""
         simulation, folders = self.simulation, Folders(self.simulation.folder)
         folders.topology.write_text(topology_text(simulation.topology), encoding="utf-8")
-        hosts = {dc: self._host_variables(dc) for dc in simulation.sites}
+        hosts = {
+            dc: host_variables(simulation.topology, dc, site.ansible_variables)
+            for dc, site in simulation.sites.items()
+        }
         folders.inventory.write_text(
             yaml.safe_dump({"all": {"hosts": hosts}}, sort_keys=False), encoding="utf-8"
         )
@@ -61,15 +74,6 @@ class Installer:
             else:
                 self._install_kraft(name)
         self._install_coordination()
-
-    def _host_variables(self, dc: str) -> dict[str, Any]:
-        """What the inventory says of a site's host; of its clients, where others never work there."""
-        topology, site = self.simulation.topology, self.simulation.sites[dc]
-        found: dict[str, Any] = {**site.ansible_variables, "dc": dc}
-        here = installed_programs(topology, dc) if topology.replication else []
-        if topology.replication and len(here) < len(topology.consumers) + len(topology.producers):
-            found["clients_on_host"] = here
-        return found
 
     def worker_program(self, worker: ConnectWorker) -> ServerProgram:
         """Write a Connect worker's files; returns what runs it."""
