@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from orchestrator.evidence.origins import Compared, compare_origins, read_ledgers, read_logs
+from orchestrator.evidence.origins import Compared, compare_origins, read_ledgers, read_logs, stays
 from orchestrator.simulation.at_work import begin_work
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.running import Simulation
@@ -18,6 +19,7 @@ from orchestrator.simulation.workload.install import stop_producers
 from orchestrator.simulation.workload.progress import lags_at_work, workload_progress
 from orchestrator.simulation.workload.scenario import TINY
 from orchestrator.topology.loading import load_topology
+from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate
 
@@ -43,8 +45,11 @@ def at_work(file: Path) -> Iterator[Simulation]:
     assert processes_of(simulation.folder) == []
 
 
-def compared(simulation: Simulation) -> Compared:
-    """Everything, once nothing is written any more, and all has been copied and read."""
+def compared(simulation: Simulation, results: Sequence[Mapping[str, Any]] = ()) -> Compared:
+    """Everything, once nothing is written any more, and all has been copied and read.
+
+    `results`: of the moves. Their fences tell from where on a landing topic is for whom.
+    """
     topology = simulation.topology
     for dc, site in simulation.sites.items():
         if site.state == "up":
@@ -53,7 +58,21 @@ def compared(simulation: Simulation) -> Compared:
     told = read_ledgers(topology, simulation.ledgers)
     clusters = {name: simulation.cluster(name) for name in topology.clusters}
     eventually(lambda: not _behind(compare_origins(topology, told, logs=read_logs(topology, clusters))))
-    return compare_origins(topology, told, logs=read_logs(topology, clusters))
+    windows = {
+        consumer.name: stays(topology, told, consumer, _fences(results, consumer.cluster))
+        for consumer in topology.consumers
+    }
+    return compare_origins(topology, told, logs=read_logs(topology, clusters), windows=windows)
+
+
+def _fences(results: Sequence[Mapping[str, Any]], left: str) -> list[dict[TopicPartition, int]]:
+    """Where landing topics ended each time that a cluster was left."""
+    return [
+        {TopicPartition(topic, int(n)): end for topic, ends in fenced.items() for n, end in ends.items()}
+        for result in results
+        if result["source"] == left and result["plan"]["verb"] != "failback"
+        for fenced in [result["fence_offsets"]["landing"]]
+    ]
 
 
 def _behind(found: Compared) -> int:
@@ -106,6 +125,6 @@ def test_what_moves_and_comes_home_has_read_each_record_once(
                 told = read_ledgers(topology, simulation.ledgers)
                 assert {told.at[name] for name in moving} == {to}
                 time.sleep(_STEADY_S)
-        found = compared(simulation)
+        found = compared(simulation, estate.results())
         assert found.problems() == []
         assert all(one.expected == one.read > 0 for one in found.readings if one.consumer in moving)

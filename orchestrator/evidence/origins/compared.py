@@ -15,9 +15,12 @@ from orchestrator.values import TopicPartition
 Logs = Mapping[str, Mapping[TopicPartition, Sequence[tuple[int, RecordId]]]]
 """By cluster, each partition's records with their offsets, as a reader of what is committed sees them."""
 
-Windows = Mapping[str, Sequence[Mapping[TopicPartition, tuple[int, int | None]]]]
-"""By consumer, for each of its stays at its standby: from which offset on it is to read each partition of its
-landing topics there, and up to which (None: to the end)."""
+Window = Mapping[TopicPartition, tuple[int, int | None]]
+"""Of one stay at a standby: from which offset on a consumer has to read each partition of its landing topics
+there, and up to which at least (None: to the end). See `stays`."""
+
+Windows = Mapping[str, Sequence[Window]]
+"""By consumer, for each of its stays."""
 
 _NAMED = 3
 
@@ -48,8 +51,8 @@ class OriginFigures:
     not at the cluster where it works; `skipped`: all others that it has not. `again`: processed more than
     once, where it had read them before or at another place; `repeated`: more than once, since they stand
     more than once in the log. `uncalled`: records that it was not to read. `aborted`: of transactions that
-    were. `open`: never acknowledged, so that they may be there or not. `beside`: records of others in a
-    landing topic, if nobody said from where to where it is to read that. `late`: processed for the first time
+    were. `open`: never acknowledged, so that they may be there or not. `beside`: records in a landing topic
+    that it might read and did not have to. `late`: processed for the first time
     behind a later one of their partition.
     """
 
@@ -122,7 +125,7 @@ def compare_origins(
     """Compare everything. Without `logs` nothing is known of copies, and what was not processed is `skipped`.
 
     `windows`: see there. A consumer without one has to process, of its landing topics, what the producers of
-    its own home wrote there; what others did is `beside`.
+    its own home wrote there, and may what others did.
     """
     there = _standing(logs or {})
     return Compared(
@@ -283,7 +286,7 @@ class _Called:
         self,
         topology: Topology,
         consumer: Consumer,
-        windows: Sequence[Mapping[TopicPartition, tuple[int, int | None]]] | None,
+        windows: Sequence[Window] | None,
     ) -> None:
         self.at_home = origins_at_home(topology, consumer)
         self._landing = origins_of_landing(topology, consumer)
@@ -302,8 +305,16 @@ class _Called:
         return any(_is_within(ack.offset, window.get(at)) for window in self._windows)
 
     def may_read(self, ack: Ack) -> bool:
-        """Whether it may, where it does not have to: what others write to a topic that it shares a while."""
-        return self._windows is None and ack.origin in self._landing
+        """Whether it may, where it does not have to: what others write to a topic that it shares a while.
+
+        Where its stays are known, from the beginning of the first one on: it is stopped some time behind the
+        end of what it has to read.
+        """
+        if ack.origin not in self._landing:
+            return False
+        at = TopicPartition(ack.origin.topic, ack.partition)
+        begins = [window[at][0] for window in self._windows or () if at in window]
+        return self._windows is None or (bool(begins) and ack.offset >= min(begins))
 
 
 def _is_within(offset: int, window: tuple[int, int | None] | None) -> bool:

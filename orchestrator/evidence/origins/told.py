@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from orchestrator.evidence.audit.kinds import audited_kind
 from orchestrator.evidence.audit.ledgers import END_MARK, lives, sends_path
-from orchestrator.evidence.clients.places import place_in
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, place_in
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.topology.model import Consumer, Producer, Topology
 
@@ -47,13 +47,14 @@ class Told:
     """What the ledgers say.
 
     `aborted`: records whose transaction was, on purpose; nobody may see them. `processed`: of each consumer,
-    in the order in which it did. `at`: the cluster where it worked last.
+    in the order in which it did. `at`: the cluster where it worked last, `life`: in which of its lives.
     """
 
     acked: Mapping[RecordId, Ack]
     aborted: Collection[RecordId] = frozenset()
     processed: Mapping[str, Mapping[RecordId, tuple[Reading, ...]]] = field(default_factory=dict)
     at: Mapping[str, str] = field(default_factory=dict)
+    life: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_ledgers(topology: Topology, ledgers: Path) -> Told:
@@ -75,16 +76,17 @@ def read_ledgers(topology: Topology, ledgers: Path) -> Told:
                 else:
                     aborted.add(record)
     processed: dict[str, dict[RecordId, tuple[Reading, ...]]] = {}
-    at = {}
+    at, newest = {}, {}
     for consumer in topology.consumers:
         lived = list(lives(ledgers, "consumers", consumer.name))
-        at[consumer.name] = place_in(topology, consumer, max(lived, default=1)).cluster
+        newest[consumer.name] = max(lived, default=LIFE_AT_SOURCE)
+        at[consumer.name] = place_in(topology, consumer, newest[consumer.name]).cluster
         found: dict[RecordId, tuple[Reading, ...]] = {}
         for life in lived:
             for record, reading in _readings(topology, consumer, ledgers, life):
                 found[record] = (*found.get(record, ()), reading)
         processed[consumer.name] = found
-    return Told(acked, aborted, processed, at)
+    return Told(acked, aborted, processed, at, newest)
 
 
 def origin_of_record(topology: Topology, record: RecordId) -> Origin | None:

@@ -11,7 +11,14 @@ import pytest
 from orchestrator.evidence.audit.ledgers import PROCESSED_COLUMNS, SENDS_COLUMNS, processed_path, sends_path
 from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.evidence.clients.records import RecordId
-from orchestrator.evidence.origins import Compared, Origin, OriginFigures, compare_origins, read_ledgers
+from orchestrator.evidence.origins import (
+    Compared,
+    Origin,
+    OriginFigures,
+    compare_origins,
+    read_ledgers,
+    stays,
+)
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
@@ -151,7 +158,21 @@ def test_a_shared_landing_topic_is_read_from_the_fence_on(sites: World) -> None:
     early = sites.of("billing", EAST, windows={"billing": [{TopicPartition("orders", 0): (4, None)}]})
     assert early.skipped == (RecordId("shop-east", 4, 1),)
     late = sites.of("billing", EAST, windows={"billing": [{TopicPartition("orders", 0): (6, 14)}]})
-    assert late.uncalled == (RecordId("shop-east", 5, 1), RecordId("shop-west", 14, 2))
+    assert (late.uncalled, late.beside) == ((RecordId("shop-east", 5, 1),), 1)
+
+
+def test_a_stay_that_is_over_ends_with_what_its_own_producers_wrote(sites: World) -> None:
+    """Others go on: what they write behind that it may have read before it was stopped, or not."""
+    sites.sent("shop-east", 1, [20, 21])
+    told = read_ledgers(SITES, sites.ledgers)
+    billing, at = next(one for one in SITES.consumers if one.name == "billing"), TopicPartition("orders", 0)
+    assert stays(SITES, told, billing, [{at: 5}]) == [{at: (5, None)}]
+    sites.read("billing", 3, "orders", records("shop-west", 1, [9]), 9)
+    over = read_ledgers(SITES, sites.ledgers)
+    assert stays(SITES, over, billing, [{at: 5}]) == [{at: (5, 15)}]
+    assert stays(SITES, over, billing, [{at: 99}]) == [{at: (99, 99)}]
+    found = sites.of("billing", EAST, windows={"billing": stays(SITES, over, billing, [{at: 5}])})
+    assert (found.expected, found.read, found.beside) == (8, 8, 0)
 
 
 def test_aborted_records_are_for_nobody_and_open_ones_for_whoever_sees_them(sites: World) -> None:
