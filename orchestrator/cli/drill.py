@@ -77,16 +77,17 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.evidence.manifest.signing import sign_folder
     from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
-    from orchestrator.simulation.cases import asked_for
+    from orchestrator.simulation.cases import asked_for, cases_of
     from orchestrator.simulation.drill import Drill, DrillOptions
     from orchestrator.simulation.return_drill import ReturnDrill
     from orchestrator.simulation.sabotage import NONE, sabotage_named
     from orchestrator.topology.loading import load_topology
 
     backend_named(backend)
-    case, chosen = asked_for(scenario, load, verb, sabotage_named(sabotage))
+    broken, file_as_is = sabotage_named(sabotage), load_topology(file)
+    case, chosen = asked_for(scenario, load, verb, broken, cases_of(file_as_is))
     if listed:
-        show_cases(load_topology(file), chosen, as_json=as_json)
+        show_cases(file_as_is, chosen, as_json=as_json)
         return
     if cycles > 1 and case.verb != "failback":
         raise UsageError(f"--cycles {cycles}", f"a {case.verb} is rehearsed once", "take --verb failback")
@@ -106,7 +107,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         master=master,
         owner_pid=os.getpid(),
     )
-    topology = case.applied_to(load_topology(file))
+    topology = case.applied_to(file_as_is)
     # It may be edited while the drill runs: the report is of what was loaded.
     content, key = file.read_bytes(), key_of(signing_key)
     rehearsal = ReturnDrill if case.verb == "failback" else Drill

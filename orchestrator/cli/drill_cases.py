@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.simulation.cases import CASES, EXIT_STATUS, Case
+from orchestrator.simulation.cases import EXIT_STATUS, Case, cases_of
 from orchestrator.simulation.sabotage import KINDS, NONE
 from orchestrator.simulation.workload.scenario import SCENARIOS, Scenario
 from orchestrator.topology.model import Topology
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
 
 
 def show_cases(topology: Topology, load: Scenario, *, as_json: bool) -> None:
-    """Print all cases, with the seconds that they take under a load. Raises what a rehearsal would refuse."""
+    """Print all cases, with the seconds that they take under a load.
+
+    Raises what a rehearsal would refuse where the layout knows no move between clusters.
+    """
     from orchestrator.cli.output import emit
     from orchestrator.moves.support import refuse_unsupported
 
-    refuse_unsupported(topology, "drill")
-    rows = [case_row(case, topology, load) for case in CASES]
+    cases = cases_of(topology)
+    if not any(case.leaves for case in cases):
+        refuse_unsupported(topology, "drill")
+    rows = [case_row(case, topology, load) for case in cases]
     can_run = sum(not row["lacks"] for row in rows)
+    hint = f"; rehearse one: dcctl drill FILE --scenario CASE --load {load.name}" if can_run else ""
     emit(
         {"topology": topology.name, "load": load.name, "loads": list(SCENARIOS), "cases": rows},
         as_json=as_json,
-        summary=f"{can_run} of {len(rows)} cases can be rehearsed with this file; "
-        f"rehearse one: dcctl drill FILE --scenario CASE --load {load.name}",
+        summary=f"{can_run} of {len(rows)} cases can be rehearsed with this file{hint}",
         render=lambda console: _render(console, rows),
     )
 
@@ -38,6 +43,7 @@ def case_row(case: Case, topology: Topology, load: Scenario) -> dict[str, Any]:
         "name": case.name,
         "says": case.says,
         "verb": case.verb,
+        "leaves": case.leaves or topology.replication[0].source,
         "fault": case.fault(load),
         "broken": case.broken,
         "sabotage": None if case.sabotage is NONE else case.sabotage.kind,
@@ -69,5 +75,6 @@ def _render(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     for sabotage in KINDS.values():
         console.print(f"…-{sabotage.kind}: broken on purpose, {escape(sabotage.says)}", style="dim")
     for lacks in dict.fromkeys(row["lacks"] for row in rows if row["lacks"]):
-        names = ", ".join(row["name"] for row in rows if row["lacks"] == lacks)
-        console.print(f"not with this file: {escape(names)}: {escape(lacks)}")
+        names = [row["name"] for row in rows if row["lacks"] == lacks]
+        told = ", ".join(names) if len(names) < len(rows) else "every case"
+        console.print(f"not with this file: {escape(told)}: {escape(lacks)}")

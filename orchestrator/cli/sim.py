@@ -76,7 +76,7 @@ def workload(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Let producers, consumer groups and Spark queries work at the mirror's source, as a drill does."""
+    """Let producers, consumer groups and Spark queries work where they are at home, as in a drill."""
     from orchestrator.cli.output import emit
     from orchestrator.cli.progress import Narrator
     from orchestrator.simulation.at_work import begin_work
@@ -85,9 +85,16 @@ def workload(
     simulation = _opened(name)
     chosen = scenario_named(scenario)
     with Narrator() as narrator:
-        source = begin_work(simulation, chosen, narrator.stage)
-    data = {"simulation": simulation.name, "scenario": chosen.name, "cluster": source}
-    emit(data, as_json=as_json, summary=f"the applications of {simulation.name} work at {source}")
+        clusters = begin_work(simulation, chosen, narrator.stage)
+    data = {
+        "simulation": simulation.name,
+        "scenario": chosen.name,
+        "cluster": clusters[0],
+        "clusters": list(clusters),
+    }
+    emit(
+        data, as_json=as_json, summary=f"the applications of {simulation.name} work at {', '.join(clusters)}"
+    )
 
 
 def status(name: str | None = _NAME, as_json: bool = JSON) -> None:

@@ -32,7 +32,7 @@ _BOTH = frozenset({"default", "identity"})
 _ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(frozenset({"active-passive"})),
+    "sim workload": Support(_MIRRORED, patterns=True),
     "drill": Support(frozenset({"active-passive"})),
     "failover": _ROUTED,
     "switchover": _ROUTED,
@@ -46,13 +46,18 @@ SUPPORT: Mapping[Verb, Support] = {
 
 def refuse_unsupported(topology: Topology, verb: Verb) -> None:
     """Raise `DcctlError` if `verb` cannot handle this topology, naming all that it cannot handle."""
-    reasons = list(_unsupported(topology, SUPPORT[verb]))
+    reasons = unsupported(topology, verb)
     if reasons:
         raise DcctlError(
             f"topology {topology.name}",
             f"`dcctl {verb}` does not support this topology yet: {'; '.join(reasons)}. Nothing was done",
             "validate, explain, graph, plan and apply support every layout",
         )
+
+
+def unsupported(topology: Topology, verb: Verb) -> list[str]:
+    """All of this topology that `verb` cannot handle, in words; nothing where it can."""
+    return list(_unsupported(topology, SUPPORT[verb]))
 
 
 def _unsupported(topology: Topology, known: Support) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
-from orchestrator.moves.support import refuse_unsupported
+from orchestrator.moves.support import refuse_unsupported, unsupported
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.install import (
     applied_groups,
@@ -14,7 +14,7 @@ from orchestrator.simulation.workload.install import (
     start_workload,
     word_to_go_on,
 )
-from orchestrator.simulation.workload.progress import acked_in, lags, workload_progress
+from orchestrator.simulation.workload.progress import acked_in, lags_at_work, workload_progress
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.rates import largest_rate
@@ -35,8 +35,19 @@ _POLL_S = 1.0
 Tell = Callable[[str, str], None]
 
 
-def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
-    """Start the applications at the mirror's source, and wait until each is at work; returns the cluster.
+def clusters_at_work(topology: Topology) -> tuple[str, ...]:
+    """Where applications work before anything is lost: at the mirror's source alone where the other side is
+    passive, else at each cluster that has any.
+    """
+    if topology.is_laid_out({"active-passive"}):
+        return (topology.replication[0].source,)
+    busy = {producer.cluster for producer in topology.producers}
+    busy |= {consumer.cluster for consumer in topology.consumers}
+    return tuple(name for name in topology.clusters if name in busy)
+
+
+def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> tuple[str, ...]:
+    """Start the applications where they are at home, and wait until each is at work; returns the clusters.
 
     Raises `SimulationError` where there is no mirror, and after four minutes with what is still missing.
     """
@@ -44,20 +55,20 @@ def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
     refuse_unsupported(topology, "sim workload")
     if not topology.replication:
         raise SimulationError(f"topology {topology.name}", "has no mirror, so nothing could be moved")
-    mirror = topology.replication[0]
+    clusters = clusters_at_work(topology)
     tell("applications", "installing producers, consumers and Spark queries")
     install_workload(simulation, scenario)
-    for dc in topology.clusters[mirror.source].datacenters:
+    for dc in dict.fromkeys(dc for name in clusters for dc in topology.clusters[name].datacenters):
         start_workload(simulation, dc)
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while True:
         try:
-            missing = list(waiting_for(simulation, scenario, mirror))
+            missing = list(waiting_for(simulation, scenario, clusters))
         except DcctlError as error:
             missing = [error.problem]
         if not missing:
             word_to_go_on(simulation).touch()
-            return mirror.source
+            return clusters
         said = "; ".join(missing[:3])
         tell("applications", said)
         if time.monotonic() > deadline:
@@ -66,16 +77,17 @@ def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> str:
         time.sleep(_POLL_S)
 
 
-def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication) -> Iterator[str]:
-    """What is still missing, in words; nothing once all are at work."""
+def waiting_for(simulation: Simulation, scenario: Scenario, clusters: Collection[str]) -> Iterator[str]:
+    """What is still missing at these clusters, in words; nothing once all are at work."""
+    topology = simulation.topology
     slack = scenario.rate_records_per_s * _KEEPING_UP_S
     progress = workload_progress(simulation.ledgers)
     written = progress.written
     if written < scenario.records_before:
         yield f"{written:,} of {scenario.records_before:,} records acknowledged"
         return
-    roles = scenario.roles_of(applied_groups(simulation.topology.consumers_of(mirror.source)))
-    for name, lag in lags(simulation, mirror.source).items():
+    roles = scenario.roles_of(applied_groups(topology.consumers))
+    for name, lag in lags_at_work(simulation, clusters).items():
         role = roles.get(name)
         if role is not None and role.stop_after_records is not None:
             if progress.processed.get(name, 0) < role.stop_after_records:
@@ -85,11 +97,20 @@ def waiting_for(simulation: Simulation, scenario: Scenario, mirror: Replication)
                 yield f"{name} has not moved yet"
         elif lag > (role.hold_lag_records if role else 0) + slack:
             yield f"{name} is {lag:,} behind"
+    for mirror in topology.replication:
+        if mirror.source in clusters:
+            yield from _not_followed(simulation, mirror, slack)
+
+
+def _not_followed(simulation: Simulation, mirror: Replication, slack: float) -> Iterator[str]:
+    """What a mirror has still to copy, and the watcher at its target to see."""
     behind = _not_at_target(simulation, mirror)
     if behind > slack:
-        yield f"{behind:,} records are not at the target yet"
-    history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
-    yield from unwatched(history, simulation.topology, mirror)
+        yield f"{behind:,} records of {mirror.source} are not at {mirror.target} yet"
+    # A simulation has no watcher of a file that the watcher refuses.
+    if not unsupported(simulation.topology, "watch"):
+        history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+        yield from unwatched(history, simulation.topology, mirror)
 
 
 def unsteady(
@@ -123,11 +144,12 @@ def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
     partitions: list[TopicPartition] = [tp for topic in described.values() for tp in topic.partitions]
     here = source.end_offsets(partitions)
     there = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
-    told = transactional_topics(simulation.topology.producers)
+    producers = simulation.topology.producers_of(mirror.source)
+    told = transactional_topics(producers)
     behind = sum(max(0, end - there[mirror.mirrored(tp)]) for tp, end in here.items() if tp.topic not in told)
     for topic in told.intersection(described):
         copied = sum(there[mirror.mirrored(tp)] for tp in partitions if tp.topic == topic)
-        behind += max(0, acked_in(simulation.ledgers, topic) - copied)
+        behind += max(0, acked_in(simulation.ledgers, topic, {one.name for one in producers}) - copied)
     return behind
 
 

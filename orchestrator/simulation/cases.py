@@ -7,17 +7,19 @@ long test runs each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Literal
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.support import unsupported
 from orchestrator.simulation.backend import FaultKind
 from orchestrator.simulation.sabotage import KINDS, NONE, Sabotage
 from orchestrator.simulation.workload.scenario import SCENARIOS, TINY, Scenario
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.model import MaxLoss, Topology
+from orchestrator.topology.standby import standbys_of
 from orchestrator.topology.verbs import MOVING_VERBS, MovingVerb
 
 Expected = Literal["valid", "invalid", "unknown", "refused"]
@@ -35,6 +37,7 @@ _MOVES: Mapping[MovingVerb, str] = {
     "switchover": "a planned move",
     "failback": "a failover, the site's return and a failback",
 }
+_SEVERAL_PLACES = frozenset({"active-active", "aggregation"})
 _ACCEPTED_REREAD, _ACCEPTED_IN_TRANSACTIONS = 20_000, 1_000_000
 # Records that are written beforehand, copied, read and audited in a second, on two cores.
 _RECORDS_PER_S = 1_500.0
@@ -54,7 +57,7 @@ class Case:
 
     `budget_records` takes the place of the file's `failover.max_loss`. `accept_loss` is given with the
     command, unless somebody says otherwise. `measured_s`: how long it took under a load, where that was
-    measured.
+    measured. `leaves`: the cluster that applications leave; the first mirror's source where it is empty.
     """
 
     name: str
@@ -64,11 +67,12 @@ class Case:
     budget_records: int | None = None
     accept_loss: int | None = None
     measured_s: Mapping[str, int] = field(default_factory=dict)
+    leaves: str = ""
 
     @property
     def says(self) -> str:
         """What is rehearsed, in words."""
-        said = _MOVES[self.verb]
+        said = f"{_MOVES[self.verb]}{f', {self.leaves} is left' if self.leaves else ''}"
         return f"{said}: {self.broken}" if self.broken else said
 
     @property
@@ -97,7 +101,9 @@ class Case:
         """Why a file's applications cannot show it, in words; empty where they can."""
         if not topology.replication:
             return "the file has no mirror"
-        return self.sabotage.lacks(topology, topology.replication[0].source)
+        if reasons := unsupported(topology, "drill"):
+            return f"`dcctl drill` cannot rehearse it yet: {'; '.join(reasons)}"
+        return self.sabotage.lacks(topology, self.leaves or topology.replication[0].source)
 
     def applied_to(self, topology: Topology) -> Topology:
         """The topology that is rehearsed."""
@@ -147,12 +153,29 @@ def _declared() -> Iterable[Case]:
 CASES: tuple[Case, ...] = tuple(_declared())
 
 
-def case_named(name: str) -> Case:
+def cases_of(topology: Topology) -> tuple[Case, ...]:
+    """The cases of a file: each of them once, or where several clusters may be left, once for each of these.
+
+    Where nobody writes, nothing can be lost, and no producer's right be withdrawn.
+    """
+    if not topology.is_laid_out(_SEVERAL_PLACES):
+        return CASES
+    found = tuple(
+        replace(case, name=f"{case.name}-{cluster}", leaves=cluster, measured_s={})
+        for cluster in topology.clusters
+        if standbys_of(topology, cluster)
+        for case in CASES
+        if topology.producers_of(cluster) or not (case.budget_records == 0 or case.sabotage.withdraws_a_right)
+    )
+    return found or CASES
+
+
+def case_named(name: str, cases: Sequence[Case] = CASES) -> Case:
     """The case of that name. Raises `UsageError`, with the nearest one."""
-    for case in CASES:
+    for case in cases:
         if case.name == name:
             return case
-    raise _unknown("--scenario", name, [*(case.name for case in CASES), *SCENARIOS])
+    raise _unknown("--scenario", name, [*(case.name for case in cases), *SCENARIOS])
 
 
 def load_named(name: str) -> Scenario:
@@ -162,20 +185,28 @@ def load_named(name: str) -> Scenario:
     raise _unknown("--load", name, list(SCENARIOS))
 
 
-def case_of(verb: MovingVerb, sabotage: Sabotage) -> Case:
-    """The case that `--verb` and `--sabotage` describe."""
-    return next(
-        case for case in CASES if (case.verb, case.sabotage, case.budget_records) == (verb, sabotage, None)
+def case_of(verb: MovingVerb, sabotage: Sabotage, cases: Sequence[Case] = CASES) -> Case:
+    """The first case that `--verb` and `--sabotage` describe."""
+    described = (verb, sabotage, None)
+    for case in cases:
+        if (case.verb, case.sabotage, case.budget_records) == described:
+            return case
+    raise UsageError(
+        f"--sabotage {sabotage.kind}", f"has no {verb} of this file", "dcctl drill FILE --list shows what has"
     )
 
 
 def asked_for(
-    scenario: str | None, load: str | None, verb: str | None, sabotage: Sabotage
+    scenario: str | None,
+    load: str | None,
+    verb: str | None,
+    sabotage: Sabotage,
+    cases: Sequence[Case] = CASES,
 ) -> tuple[Case, Scenario]:
     """The case and the load that a command line asks for; what is not said is a failover, and `default`.
 
-    `scenario` is a case, or a load as in earlier versions. Raises `UsageError` for a name that there is not,
-    and for words that contradict each other.
+    `scenario` is a case, or a load as in earlier versions; `cases`: those of the file. Raises `UsageError`
+    for a name that there is not, and for words that contradict each other.
     """
     if scenario in SCENARIOS:
         if load not in (None, scenario):
@@ -187,8 +218,8 @@ def asked_for(
     if verb is not None and verb not in MOVING_VERBS:
         raise _unknown("--verb", verb, list(MOVING_VERBS))
     if scenario is None:
-        return case_of(verb or "failover", sabotage), chosen
-    case = case_named(scenario)
+        return case_of(verb or "failover", sabotage, cases), chosen
+    case = case_named(scenario, cases)
     if verb not in (None, case.verb):
         problem = f"rehearses a {case.verb}, and --verb says {verb}"
         raise UsageError(f"--scenario {case.name}", problem, "leave --verb out")

@@ -23,6 +23,7 @@ from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Cluster, ConnectClient, Consumer, Coordination, Failover, Topology
+from orchestrator.topology.standby import standby_of
 
 
 def topology_completed(
@@ -33,7 +34,7 @@ def topology_completed(
     Addresses are those for whoever is at the place `seen_from`.
 
     Relative checkpoint paths become paths inside the site of the consumer's cluster; standby paths, of
-    the cluster that it is mirrored into.
+    the cluster where it goes when that is left.
     """
     authority = authority_file(topology, folders)
     client = librdkafka_client(OPERATOR, _reference(folders.secrets / OPERATOR), authority)
@@ -102,9 +103,11 @@ def _reference(file: Path) -> str:
 
 
 def _consumer_completed(topology: Topology, consumer: Consumer, folders: Folders) -> Consumer:
-    target = next((m.target for m in topology.replication if m.source == consumer.cluster), None)
     named = replace(consumer, principal=consumer.principal or f"User:{consumer.name}")
-    home, standby = (partial(_inside, topology, folders, cluster) for cluster in (consumer.cluster, target))
+    home, standby = (
+        partial(_inside, topology, folders, cluster)
+        for cluster in (consumer.cluster, standby_of(topology, consumer))
+    )
     return named.with_paths(home, standby)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -18,12 +19,23 @@ from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.tls import Issuer, write_rest_users
-from orchestrator.topology.model import Cluster
+from orchestrator.simulation.workload.install import installed_programs
+from orchestrator.topology.model import Cluster, Topology
 
 _BROKER_HEAP_MB = 256
 _CONTROLLER_HEAP_MB = 128
 _CONNECT_HEAP_MB = 384
 _ZOOKEEPER_HEAP_MB = 64
+
+
+def host_variables(topology: Topology, dc: str, connection: Mapping[str, str]) -> dict[str, Any]:
+    """What the inventory says of a site's host; of its clients, where others never work there."""
+    found: dict[str, Any] = {**connection, "dc": dc}
+    if topology.replication:
+        here = installed_programs(topology, dc)
+        if len(here) < len(topology.consumers) + len(topology.producers):
+            found["clients_on_host"] = here
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,10 @@ class Installer:
         """Everything but the Connect workers, which start later. Nothing runs yet."""
         simulation, folders = self.simulation, Folders(self.simulation.folder)
         folders.topology.write_text(topology_text(simulation.topology), encoding="utf-8")
-        hosts = {dc: {**site.ansible_variables, "dc": dc} for dc, site in simulation.sites.items()}
+        hosts = {
+            dc: host_variables(simulation.topology, dc, site.ansible_variables)
+            for dc, site in simulation.sites.items()
+        }
         folders.inventory.write_text(
             yaml.safe_dump({"all": {"hosts": hosts}}, sort_keys=False), encoding="utf-8"
         )

@@ -157,7 +157,7 @@ def test_what_it_refers_to_is_looked_at_before_it_serves(
     """Whoever asks for a part of the kind is told whose it is and what it had to be."""
     monkeypatch.setattr(toy_declared, "TOY", replace(toy_declared.TOY, **{part: reference}))
     file, simulation = topology(), SimpleNamespace(ledgers=tmp_path)
-    tally, (place, *_) = file.consumers[-1], places(file, "west")
+    tally, (place, *_) = file.consumers[-1], places(file, file.consumers[-1])
     with pytest.raises(DcctlError, match=said):
         {
             "takes_part": lambda: participants_of(file),
@@ -301,7 +301,7 @@ def test_a_simulation_has_its_program(tmp_path: Path) -> None:
         "producer-settlement",
     ]
     tally, simulation = file.consumers[-1], SimpleNamespace(ledgers=tmp_path)
-    found = [program_of(simulation, tally, place, AT_END) for place in places(file, "west")]  # type: ignore[arg-type]
+    found = [program_of(simulation, tally, place, AT_END) for place in places(file, tally)]  # type: ignore[arg-type]
     assert [program.name for program in found] == ["tally-ada", "tally-ada"]
     assert [program.command[-1] for program in found] == ["west", "east"]
 

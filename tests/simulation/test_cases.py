@@ -82,6 +82,43 @@ def test_each_declared_case_is_listed_as_declared(capsys: pytest.CaptureFixture[
     assert "producer checkout has no principal of its own that writes two topics" in shown
 
 
+@pytest.mark.parametrize(
+    ("file", "left", "reason"),
+    [
+        ("two-sites", ["west", "east"], "layout active-active (only active-passive)"),
+        ("two-centres", ["centre"], "layout aggregation (only active-passive)"),
+    ],
+)
+def test_each_cluster_that_can_be_left_has_cases_and_what_cannot_run_yet_says_why(
+    file: str, left: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody writes at a centre: there is nothing to lose there, and no right to withdraw."""
+    path = Path(__file__).parents[1] / "layouts" / f"{file}.yaml"
+    assert run(["drill", str(path), "--list", "--load", "tiny", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cases"]
+    assert list(dict.fromkeys(row["leaves"] for row in rows)) == left
+    assert len({row["name"] for row in rows}) == len(rows)
+    for cluster in left:
+        own = {row["name"].removesuffix(f"-{cluster}"): row for row in rows if row["leaves"] == cluster}
+        missing = {case.name for case in CASES} - set(own)
+        assert missing == (
+            set() if file == "two-sites" else {"over-budget", *(f"{verb}-rights" for verb in MOVING_VERBS)}
+        )
+        for case in CASES:
+            if case.name in own:
+                assert (own[case.name]["verb"], own[case.name]["fault"]) == (case.verb, case.fault(TINY))
+                assert own[case.name]["expected"]["verdict"] == case.expected
+                assert f"{cluster} is left" in own[case.name]["says"]
+                assert own[case.name]["seconds"] > 10
+    assert all(reason in row["lacks"] and not row["is_measured"] for row in rows)
+    assert run(["drill", str(path), "--list"]) == 0
+    assert f"not with this file: every case: `dcctl drill` cannot rehearse it yet: {reason}" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert run(["drill", str(path), "--scenario", f"switchover-{left[0]}"]) == 7
+    assert f"does not support this topology yet: {reason}" in capsys.readouterr().err
+
+
 def test_a_layout_that_cannot_be_rehearsed_lists_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """In the words with which the rehearsal itself would be refused."""
     assert run(["drill", str(STRETCHED), "--list"]) == run(["drill", str(STRETCHED)])

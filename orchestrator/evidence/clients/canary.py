@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from orchestrator.errors import UsageError
 from orchestrator.evidence.clients.config import ConsumerConfig, ProducerConfig
-from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
+from orchestrator.evidence.clients.places import Place, places, topics_read, topics_read_back
 from orchestrator.topology.model import Consumer, Producer, Topology
 
 KEEP_S = 4 * 3600.0
@@ -60,14 +60,15 @@ def canary_consumer(
     """
     consumer = find_canary(topology.consumers, "consumer", name)
     place = _place(topology, consumer, cluster)
-    is_first = place.life == LIFE_AT_SOURCE
-    back = topics_read_back(topology, consumer) if is_first else topics_read(consumer, place.mirror)
+    is_first = place.is_home
+    read = topics_read(topology, consumer, place)
+    back = topics_read_back(topology, consumer) if is_first else read
     return ConsumerConfig(
         name=name,
         life=place.life,
         ledgers=ledgers,
         properties=dict(properties),
-        topics=topics_read(consumer, place.mirror),
+        topics=read,
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=behind_records if is_first else 0,
         keep_bytes=_keep_bytes(rate_records_per_s),
@@ -94,7 +95,7 @@ def _keep_bytes(rate_records_per_s: float) -> int:
 
 
 def _place(topology: Topology, client: Producer | Consumer, cluster: str) -> Place:
-    found = places(topology, client.cluster)
+    found = places(topology, client)
     for place in found:
         if place.cluster == cluster:
             return place

@@ -58,7 +58,9 @@ class ProducerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
-    """One member of a consumer group in one life.
+    """One member of a consumer group in one life. `group`: its id, the client's name where it is empty.
+
+    Of `topics` those that begin with `^` are regular expressions over whole names.
 
     `hold_lag_records` keeps it so many records behind the end, over all its partitions together;
     `stop_after_records` makes it commit and end; `max_rate_records_per_s` slows it down. What it holds back
@@ -70,6 +72,7 @@ class ConsumerConfig:
     ledgers: str
     properties: dict[str, str]
     topics: list[str]
+    group: str = ""
     offset_reset: str = "error"
     hold_lag_records: int = 0
     stop_after_records: int | None = None
@@ -105,7 +108,7 @@ class QueryConfig:
 Config = TypeVar("Config", ProducerConfig, ConsumerConfig, QueryConfig)
 
 PLACES = 2
-"""How many places a client of a mirrored cluster has: at the mirror's source, and at its target."""
+"""How many places a client has at most: at home, and at its standby."""
 
 
 def config_text(config: ProducerConfig | ConsumerConfig | QueryConfig) -> str:

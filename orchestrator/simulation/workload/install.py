@@ -1,14 +1,15 @@
 """Putting the workload into a simulation: a configuration file and a supervised program per client.
 
-Each client is installed twice: at the site of its cluster, where it lives its first life and each one after
-a way back, and at the site of that cluster's mirror. None is started; whoever moves applications starts them
+Each client is installed at the site of its cluster, where it lives its first life and each one after a way
+back, and at the site of its standby, if it has one. None is started; whoever moves applications starts them
 by their program names.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -24,16 +25,19 @@ from orchestrator.evidence.clients.config import (
     config_text,
     properties_text,
 )
-from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, Place, places, topics_read, topics_read_back
+from orchestrator.evidence.clients.places import Place, places, topics_read, topics_read_back
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import Host
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
+from orchestrator.snapshot.clients import producer_client
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery
 
 _STOP_TIMEOUT_S = 20
+# librdkafka takes extended regular expressions of the C library: no `(?…)`, no classes by a letter.
+_UNKNOWN_TO_POSIX = re.compile(r"\(\?|\\[A-Za-z0-9]")
 
 
 def install_workload(simulation: Simulation, scenario: Scenario) -> None:
@@ -48,7 +52,7 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
     roles = scenario.roles_of(applied_groups(topology.consumers))
     after = Role(name="after the move", hold_lag_records=scenario.hold_after_records)
     for producer in topology.producers:
-        for place in places(topology, producer.cluster):
+        for place in places(topology, producer):
             site = simulation.sites[place.dc]
             if producer.canary:
                 programs[place.dc].append(_canary(simulation, "producer", producer, place))
@@ -57,12 +61,11 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             how = "transactional" if config.transactional_id else "producer"
             programs[place.dc].append(_program(site, "producer", producer.name, config, module=how))
     for consumer in topology.consumers:
-        for place in places(topology, consumer.cluster):
+        for place in places(topology, consumer):
             if consumer.canary:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
-            is_first = place.life == LIFE_AT_SOURCE
-            role = roles.get(consumer.name, AT_END) if is_first else after
+            role = roles.get(consumer.name, AT_END) if place.is_home else after
             programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
@@ -120,11 +123,20 @@ def stop_consumers(simulation: Simulation, dc: str) -> None:
 def client_programs(topology: Topology, dc: str) -> list[str]:
     """Names of the programs of all clients that start their first life at `dc`, in file order."""
 
-    def is_here(cluster: str) -> bool:
-        return places(topology, cluster)[0].dc == dc
+    def is_here(client: Consumer | Producer) -> bool:
+        return places(topology, client)[0].dc == dc
 
-    consumers = [consumer.program for consumer in topology.consumers if is_here(consumer.cluster)]
-    return consumers + [f"producer-{p.name}" for p in topology.producers if is_here(p.cluster)]
+    consumers = [consumer.program for consumer in topology.consumers if is_here(consumer)]
+    return consumers + [producer_client(p.name) for p in topology.producers if is_here(p)]
+
+
+def installed_programs(topology: Topology, dc: str) -> list[str]:
+    """Names of the programs of all clients that ever work at `dc`, consumers first."""
+    known: list[tuple[str, Consumer | Producer]] = [
+        (consumer.program, consumer) for consumer in topology.consumers
+    ]
+    known += [(producer_client(producer.name), producer) for producer in topology.producers]
+    return [name for name, client in known if dc in {place.dc for place in places(topology, client)}]
 
 
 def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
@@ -151,7 +163,7 @@ def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, plac
 def _producer_config(
     simulation: Simulation, scenario: Scenario, share: float, producer: Producer, place: Place
 ) -> ProducerConfig:
-    is_first, mark = place.life == LIFE_AT_SOURCE, producer.identified_by
+    is_first, mark = place.is_home, producer.identified_by
     return ProducerConfig(
         name=producer.name,
         life=place.life,
@@ -198,31 +210,51 @@ def _consumer_config(
 
     After a move it goes on from nothing but given positions.
     """
-    is_first = place.life == LIFE_AT_SOURCE
-    topology = simulation.topology
+    topology, is_first = simulation.topology, place.is_home
     at_end = {"hold_lag_records": 0, "max_rate_records_per_s": None, "stop_after_records": None}
-    back = topics_read_back(topology, consumer) if is_first else topics_read(consumer, place.mirror)
+    read = topics_read(topology, consumer, place)
+    back = topics_read_back(topology, consumer) if is_first else read
     return ConsumerConfig(
         name=consumer.name,
+        group=consumer.groups[0],
         life=place.life,
         ledgers=str(simulation.ledgers),
         properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
-        topics=topics_read(consumer, place.mirror),
+        topics=subscription(topology, consumer, place, read),
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=played.hold_lag_records,
         max_rate_records_per_s=played.max_rate_records_per_s,
         stop_after_records=played.stop_after_records,
-        later={"topics": back, "offset_reset": "error", **at_end},
+        later={
+            "topics": subscription(topology, consumer, place, back),
+            "offset_reset": "error",
+            **at_end,
+        },
     )
 
 
+def subscription(topology: Topology, consumer: Consumer, place: Place, names: Sequence[str]) -> list[str]:
+    """What a consumer that reads these topics at a place subscribes to: its pattern, and what is not matched.
+
+    By names alone where the pattern would match more there than the consumer is to read, and where librdkafka
+    does not understand it.
+    """
+    if consumer.pattern is None or _UNKNOWN_TO_POSIX.search(consumer.pattern):
+        return list(names)
+    matched = {name for name in topology.names_at(place.cluster) if re.fullmatch(consumer.pattern, name)}
+    if not matched or not matched <= set(names):
+        return list(names)
+    return [f"^({consumer.pattern})$", *(name for name in names if name not in matched)]
+
+
 def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, place: Place) -> QueryConfig:
-    is_first = place.life == LIFE_AT_SOURCE
+    topology, is_first = simulation.topology, place.is_home
     checkpoint = consumer.checkpoint if is_first else consumer.standby_checkpoint
     if checkpoint is None:
         raise SimulationError(
             f"consumer {consumer.name}", "has no checkpoint path at this site", "add it to the topology file"
         )
+    read = topics_read(topology, consumer, place)
     archive = spark_class_archive()
     login = simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc)
     return QueryConfig(
@@ -231,16 +263,12 @@ def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, plac
         ledgers=str(simulation.ledgers),
         # librdkafka reads what is committed unless told otherwise, the Java client of a query does not.
         properties={**login, "isolation.level": "read_committed"},
-        topics=topics_read(consumer, place.mirror),
+        topics=read,
         checkpoint=checkpoint,
         jars=[str(jar) for jar in spark_connector_jars()],
         scratch=str(site.files.place(f"clients/spark-{consumer.name}-scratch")),
         class_archive="" if archive is None else str(archive),
-        later={
-            "topics": topics_read_back(simulation.topology, consumer)
-            if is_first
-            else topics_read(consumer, place.mirror)
-        },
+        later={"topics": topics_read_back(topology, consumer) if is_first else read},
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.evidence.audit.ledgers import END_MARK, lives, positions_path
 from orchestrator.evidence.clients.config import life_now
-from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, places, topics_read, topics_read_back
-from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, partitions_read, place_in, places
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
@@ -77,9 +76,13 @@ def workload_progress(ledgers: Path) -> WorkloadProgress:
     return WorkloadProgress(acked, processed, aborted)
 
 
-def acked_in(ledgers: Path, topic: str) -> int:
-    """Records of one topic that producers were told are there, in all lives: `ack` lines alone name one."""
-    return sum(_told(ledgers, f",,{topic},".encode()).values())
+def acked_in(ledgers: Path, topic: str, producers: Collection[str] | None = None) -> int:
+    """Records of one topic that producers were told are there, in all lives: `ack` lines alone name one.
+
+    `producers`: only those, where others write a topic of the same name at another cluster.
+    """
+    told = _told(ledgers, f",,{topic},".encode())
+    return sum(count for name, count in told.items() if producers is None or name in producers)
 
 
 def _told(ledgers: Path, pattern: bytes) -> dict[str, int]:
@@ -116,6 +119,23 @@ def lags(simulation: Simulation, cluster: str) -> dict[str, int]:
     return remaining
 
 
+def lags_at_work(simulation: Simulation, clusters: Collection[str] | None = None) -> dict[str, int]:
+    """The same for each consumer where it lives now, by its newest life; of those at these clusters."""
+    topology = simulation.topology
+    found: dict[str, int] = {}
+    at = {consumer.name: _cluster_now(simulation, consumer) for consumer in topology.consumers}
+    for cluster in dict.fromkeys(at.values()):
+        if clusters is None or cluster in clusters:
+            here = lags(simulation, cluster)
+            found |= {name: lag for name, lag in here.items() if at[name] == cluster}
+    return {consumer.name: found[consumer.name] for consumer in topology.consumers if consumer.name in found}
+
+
+def _cluster_now(simulation: Simulation, consumer: Consumer) -> str:
+    life = max(lives(simulation.ledgers, "consumers", consumer.name), default=LIFE_AT_SOURCE)
+    return place_in(simulation.topology, consumer, life).cluster
+
+
 def is_drained(simulation: Simulation, cluster: str) -> bool:
     """Whether every consumer has processed and committed all there is at `cluster`."""
     return not any(lags(simulation, cluster).values())
@@ -126,18 +146,12 @@ def _reads(
 ) -> tuple[list[TopicPartition], dict[TopicPartition, int]] | None:
     """What a consumer reads at a cluster, and its newest positions there; None if it does not live there."""
     topology = simulation.topology
-    place = next((p for p in places(topology, consumer.cluster) if p.cluster == cluster), None)
+    place = next((p for p in places(topology, consumer) if p.cluster == cluster), None)
     if place is None:
         return None
     life = life_now(place.life, lives(simulation.ledgers, "consumers", consumer.name))
-    counts = {topic.name: topic.partitions for topic in topology.topics if topic.cluster == consumer.cluster}
-    for mirror in topology.replication:
-        if mirror.source == consumer.cluster:
-            for way in (mirror, reverse_mirror(mirror)):
-                counts |= {way.mirrored_topic(name): counts[name] for name in mirror.topics if name in counts}
-    is_back = place.mirror is None and life > LIFE_AT_SOURCE
-    topics = topics_read_back(topology, consumer) if is_back else topics_read(consumer, place.mirror)
-    partitions = [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
+    counts = partitions_read(topology, consumer, place, life)
+    partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life), life)[1]
 
 

@@ -60,6 +60,16 @@ def test_aborted_records_are_written_and_not_acknowledged(tmp_path: Path) -> Non
     assert acked_in(tmp_path, "orders") == 1
 
 
+def test_a_topic_of_the_same_name_at_another_cluster_is_another_one(tmp_path: Path) -> None:
+    """Two sites write `orders`, each its own."""
+    for producer, count in (("shop-west", 3), ("shop-east", 2)):
+        with LedgerWriter(sends_path(tmp_path, producer, 1), SENDS_COLUMNS) as sends:
+            for number in range(count):
+                sends.add("ack", number, None, "orders", 0, number, 1_000, 1_001, 0, None)
+    assert acked_in(tmp_path, "orders") == 5
+    assert acked_in(tmp_path, "orders", {"shop-east"}) == 2
+
+
 def test_a_query_counts_by_what_it_committed(tmp_path: Path) -> None:
     """Its records are in Parquet files; its commits tell how many there are."""
     with LedgerWriter(positions_path(tmp_path, "revenue", 1), POSITIONS_COLUMNS) as notes:

@@ -1,0 +1,130 @@
+"""Applications of several active clusters on real servers: each works at home, and reads each record once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.evidence.origins import Compared, compare_origins, read_ledgers, read_logs, stays
+from orchestrator.simulation.at_work import begin_work
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import stop_producers
+from orchestrator.simulation.workload.progress import lags_at_work, workload_progress
+from orchestrator.simulation.workload.scenario import TINY
+from orchestrator.topology.loading import load_topology
+from orchestrator.values import TopicPartition
+from tests.drill.rehearsal import processes_of
+from tests.faults.estate import Estate
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
+
+FILES = Path(__file__).parent
+# Nobody stays behind: each reads to the end, so that all can be compared.
+LOAD = replace(TINY, roles=())
+_TIMEOUT_S = 120.0
+_STEADY_S = 5.0
+
+
+@contextmanager
+def at_work(file: Path) -> Iterator[Simulation]:
+    """A simulation whose applications work everywhere; nothing of it is left behind."""
+    simulation = simulation_up(load_topology(file))
+    try:
+        begin_work(simulation, LOAD, lambda _stage, _detail: None)
+        yield simulation
+    finally:
+        simulation.down()
+    assert not simulation.folder.exists()
+    assert processes_of(simulation.folder) == []
+
+
+def compared(simulation: Simulation, results: Sequence[Mapping[str, Any]] = ()) -> Compared:
+    """Everything, once nothing is written any more, and all has been copied and read.
+
+    `results`: of the moves. Their fences tell from where on a landing topic is for whom.
+    """
+    topology = simulation.topology
+    for dc, site in simulation.sites.items():
+        if site.state == "up":
+            stop_producers(simulation, dc)
+    eventually(lambda: not any(lags_at_work(simulation).values()))
+    told = read_ledgers(topology, simulation.ledgers)
+    clusters = {name: simulation.cluster(name) for name in topology.clusters}
+    eventually(lambda: not _behind(compare_origins(topology, told, logs=read_logs(topology, clusters))))
+    windows = {
+        consumer.name: stays(topology, told, consumer, _fences(results, consumer.cluster))
+        for consumer in topology.consumers
+    }
+    return compare_origins(topology, told, logs=read_logs(topology, clusters), windows=windows)
+
+
+def _fences(results: Sequence[Mapping[str, Any]], left: str) -> list[dict[TopicPartition, int]]:
+    """Where landing topics ended each time that a cluster was left."""
+    return [
+        {TopicPartition(topic, int(n)): end for topic, ends in fenced.items() for n, end in ends.items()}
+        for result in results
+        if result["source"] == left and result["plan"]["verb"] != "failback"
+        for fenced in [result["fence_offsets"]["landing"]]
+    ]
+
+
+def _behind(found: Compared) -> int:
+    return sum(len(copy.tail) for copy in found.copies)
+
+
+def eventually(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize(("file", "copies"), [("two-sites", 4), ("two-centres", 6)])
+def test_each_consumer_reads_each_record_of_its_origins_once(file: str, copies: int) -> None:
+    """By names and by a pattern, at each cluster; what a site writes stands once at every place of it."""
+    with at_work(FILES / f"{file}.yaml") as simulation:
+        before = workload_progress(simulation.ledgers)
+        time.sleep(_STEADY_S)
+        after = workload_progress(simulation.ledgers)
+        assert all(after.acked[name] > count for name, count in before.acked.items())
+        assert all(after.processed[name] > count for name, count in before.processed.items())
+        assert set(after.processed) == {consumer.name for consumer in simulation.topology.consumers}
+        found = compared(simulation)
+        assert found.problems() == []
+        assert len(found.copies) == copies
+        assert all(one.expected == one.read > 0 for one in found.readings)
+
+
+@pytest.mark.parametrize(
+    ("file", "left", "entered"), [("two-centres", "centre", "reserve"), ("two-sites", "west", "east")]
+)
+def test_what_moves_and_comes_home_has_read_each_record_once(
+    file: str, left: str, entered: str, tmp_path: Path
+) -> None:
+    """Twice there and back, while others write: nothing skipped, nothing again, wherever it was read."""
+    estate = Estate(tmp_path / "state")
+    with at_work(FILES / f"{file}.yaml") as simulation:
+        topology = simulation.topology
+        moving = {consumer.name for consumer in topology.consumers_of(left)}
+        for _ in range(2):
+            for verb, leaves, to in (("switchover", left, entered), ("failback", entered, left)):
+                words = ("--from", leaves) if verb == "switchover" else ()
+                estate.must(verb, *words, "--to", to, "--yes")
+                told = read_ledgers(topology, simulation.ledgers)
+                assert {told.at[name] for name in moving} == {to}
+                time.sleep(_STEADY_S)
+        found = compared(simulation, estate.results())
+        assert found.problems() == []
+        assert all(one.expected == one.read > 0 for one in found.readings if one.consumer in moving)
