@@ -75,10 +75,10 @@ def _unread(topology: Topology, consumer: Consumer, entered: str, at: Path) -> I
 
 def _unwritten(topology: Topology, producer: Producer, entered: str, at: Path) -> Iterator[Finding]:
     """Topics of a producer that no mirror brings where it goes, and that are not there either."""
-    mirror = topology.mirror(producer.cluster, entered)
-    copied = mirror.topics if mirror else ()
     missing = [
-        name for name in producer.topics if name not in copied and topology.topic(name, entered) is None
+        name
+        for name in producer.topics
+        if not topology.is_mirrored(name, producer.cluster, entered) and topology.topic(name, entered) is None
     ]
     if missing:
         message = (
