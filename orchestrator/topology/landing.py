@@ -69,7 +69,9 @@ def _landings(topology: Topology, consumer: Consumer, entered: str) -> Iterator[
     for producer in topology.producers_of(home):
         is_going = standby_of(topology, producer) == entered
         goes |= {topic: is_going or goes.get(topic, False) for topic in producer.topics}
-    for name in topology.topics_read(consumer) if forward else ():
+    if forward is None:
+        return
+    for name in topology.topics_read(consumer):
         is_copied = topology.topic(name, home) is not None and topology.is_mirrored(name, home, entered)
         if is_copied and forward.mirrored_topic(name) != name and goes.get(name, True):
             yield name

@@ -209,10 +209,10 @@ class _Tables:
         self.mirrored: dict[tuple[str, str], frozenset[str]] = {}
         for mirror in topology.replication:
             names = self.names_at.setdefault(mirror.target, {})
-            copies = {mirror.mirrored_topic(topic): topic for topic in mirror.topics}
+            copies = {mirror.mirrored_topic(name): name for name in mirror.topics}
             names.update(dict.fromkeys(copies))
-            for name, topic in copies.items():
-                self.copies.setdefault((name, mirror.target), (mirror, topic))
+            for copy, name in copies.items():
+                self.copies.setdefault((copy, mirror.target), (mirror, name))
             self.mirrored.setdefault((mirror.source, mirror.target), frozenset(mirror.topics))
 
 
