@@ -61,7 +61,7 @@ class WorkloadConsumer:
         self._client = Consumer(
             {
                 **config.properties,
-                "group.id": config.name,
+                "group.id": config.group or config.name,
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": config.offset_reset,

@@ -208,6 +208,7 @@ def _consumer_config(
         ledgers=str(simulation.ledgers),
         properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
         topics=topics_read(consumer, place.mirror),
+        group=consumer.group or "",
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=played.hold_lag_records,
         max_rate_records_per_s=played.max_rate_records_per_s,
