@@ -33,6 +33,9 @@ $ dcctl validate my.yaml            # is the file right? every error and warning
 $ dcctl explain my.yaml             # what would the loss of each data centre mean, and why
 $ dcctl graph my.yaml -o my.svg     # a picture like these; also as .dot, .mmd or .json
 ```
+
+What becomes of each application in layouts with several mirrors, and what their files have to say:
+[docs/layouts.md](../docs/layouts.md).
 """
 
 

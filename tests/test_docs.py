@@ -18,7 +18,8 @@ from orchestrator.verbs.registration import EFFECTS
 from tests.runs.test_any_exception import plans
 
 ROOT = Path(__file__).parents[1]
-OFFLINE_PAGES = ("durability.md",)
+OFFLINE_PAGES = ("durability.md", "layouts.md")
+OFFLINE_COMMANDS = ("validate", "explain", "graph")
 PAGES = (ROOT / "README.md", ROOT / "topologies" / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
@@ -68,7 +69,12 @@ def test_every_shown_command_is_one(page: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "output"),
-    [pair for page in OFFLINE_PAGES for pair in shown(ROOT / "docs" / page)],
+    [
+        pair
+        for page in OFFLINE_PAGES
+        for pair in shown(ROOT / "docs" / page)
+        if pair[0].split()[1] in OFFLINE_COMMANDS
+    ],
     ids=lambda text: text[:40],
 )
 def test_a_documented_command_says_what_the_page_shows(

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
-from orchestrator.topology.durability.values import ClusterFate, Durability, LossFate, TopicFate
+from orchestrator.topology.durability.values import (
+    ApplicationFate,
+    ClusterFate,
+    Durability,
+    LossFate,
+    TopicFate,
+)
 from orchestrator.wording import listed
 
 # From harmless to worst; what cannot be known stands where a careful reader would put it.
@@ -67,6 +73,7 @@ class Answer:
     sentence: str
     severity: int
     clusters: tuple[ClusterAnswer, ...]
+    applications: tuple[ApplicationFate, ...] = ()
 
 
 def answers_of(found: Durability) -> tuple[Answer, ...]:
@@ -100,17 +107,21 @@ def _answer(losses: Sequence[LossFate]) -> Answer:
         lost = f"one of {topic_names([loss.lost[0] for loss in losses], at_most=6)}"
         first = _nameless(first)
     rpo, rto = _ranks(_fates(first).values())
-    is_hopeless = _RPO[rpo] == "total" or _RTO[rto] == "site-return"
-    needs_thought = rpo > 0 or _RTO[rto] not in ("zero", "leader-election") or _positions(first, rpo)
+    is_waiting = any(one.goes_to is None for one in first.applications)
+    is_hopeless = _RPO[rpo] == "total" or _RTO[rto] == "site-return" or is_waiting
+    is_untouched = _RTO[rto] in ("zero", "leader-election") and not first.applications
+    needs_thought = rpo > 0 or not is_untouched or _positions(first, rpo)
     clusters = tuple(
         ClusterAnswer(name, fate, tuple(_groups(fate.topics))) for name, fate in first.clusters.items()
     )
-    return Answer(lost, _sentence(first), 2 if is_hopeless else int(bool(needs_thought)), clusters)
+    severity = 2 if is_hopeless else int(bool(needs_thought))
+    return Answer(lost, _sentence(first), severity, clusters, first.applications)
 
 
 def _key(loss: LossFate) -> object:
     clusters = loss.clusters.items()
-    return loss.lost, tuple((name, c.control_plane, c.reason, *c.topics.items()) for name, c in clusters)
+    told = tuple((name, c.control_plane, c.reason, *c.topics.items()) for name, c in clusters)
+    return loss.lost, told, loss.applications
 
 
 def _nameless(loss: LossFate) -> LossFate:
@@ -131,7 +142,7 @@ def _nameless(loss: LossFate) -> LossFate:
         )
         for name, cluster in loss.clusters.items()
     }
-    return LossFate(("it",), clusters)
+    return LossFate(("it",), clusters, loss.applications)
 
 
 def _groups(topics: Mapping[str, TopicFate]) -> Iterable[Group]:
@@ -142,7 +153,9 @@ def _groups(topics: Mapping[str, TopicFate]) -> Iterable[Group]:
 
 
 def _sentence(loss: LossFate) -> str:
-    """Records first, then writes, then Kafka's own positions where they fare worse than the records."""
+    """Records first, then writes and whoever stops, then Kafka's own positions where they fare worse than the
+    records.
+    """
     fates = _fates(loss)
     rpo, rto = _ranks(fates.values())
     lost = f"{loss.lost[0]} is" if len(loss.lost) == 1 else "enough of that is"
@@ -153,7 +166,41 @@ def _sentence(loss: LossFate) -> str:
     writes = _WRITES[_RTO[rto]].format(
         to=to, lost=lost, target=topic_names(list(targets)), procedure=_procedure(loss, fates)
     )
-    return f"{records[0].upper()}{records[1:]}; {writes}{_positions(loss, rpo)}."
+    told = _applications(loss, _RTO[rto], writes, targets)
+    return f"{records[0].upper()}{records[1:]}; {told}{_positions(loss, rpo)}."
+
+
+def _applications(loss: LossFate, rto: str, writes: str, targets: Iterable[str]) -> str:
+    """What becomes of writes, and of the applications that stop where that is not said with it.
+
+    `targets`: where clients can be switched to by what mirrors copy. The file may send them elsewhere, or
+    nowhere.
+    """
+    stopped = loss.applications
+    if not stopped or (rto == "switch-clients" and {one.goes_to for one in stopped} == set(targets)):
+        return writes
+    if rto == "site-return":
+        stopped = tuple(one for one in stopped if one.goes_to is not None)
+    clauses = [] if rto in ("zero", "switch-clients") else [writes]
+    for cluster in dict.fromkeys(one.cluster for one in stopped):
+        clauses += _of_cluster(cluster, [one for one in stopped if one.cluster == cluster])
+    return "; ".join(clauses)
+
+
+def _of_cluster(cluster: str, stopped: Sequence[ApplicationFate]) -> Iterable[str]:
+    """`consumers of centre must be switched to reserve`; single ones by name where not all go one way."""
+    everywhere = dict.fromkeys(one.goes_to for one in stopped)
+    for goes_to in everywhere:
+        those = [one for one in stopped if one.goes_to == goes_to]
+        who = topic_names([one.name for one in those])
+        if len(everywhere) == 1:
+            is_reading = all(one.kind != "producer" for one in those)
+            who = f"{'consumers' if is_reading else 'applications'} of {cluster}"
+        is_one = len(everywhere) > 1 and len(those) == 1
+        if goes_to is None:
+            yield f"{who} {'waits' if is_one else 'wait'} until {cluster} is back"
+        else:
+            yield f"{who} must be switched to {goes_to}"
 
 
 def _procedure(loss: LossFate, fates: Mapping[tuple[str, str], TopicFate]) -> str:

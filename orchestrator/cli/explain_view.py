@@ -11,10 +11,12 @@ from rich.table import Table
 
 from orchestrator.cli.explain_answers import Answer, ClusterAnswer, Group, topic_names
 from orchestrator.topology.model import Topology
+from orchestrator.wording import and_n_more
 
 _COLOURS = ("green", "yellow", "red")
 _MARKS = ("✓", "!", "✗")
 _COLUMNS = ("acked", "writes", "RPO", "RTO")
+_APPLICATIONS_SHOWN = 20
 
 
 def render_text(topology: Topology, answers: Sequence[Answer], console: Console) -> None:
@@ -30,6 +32,18 @@ def render_text(topology: Topology, answers: Sequence[Answer], console: Console)
         console.print(f"\n[bold]{escape(answer.lost)}[/]")
         for cluster in answer.clusters:
             _render_cluster(cluster, console)
+        _render_applications(answer, console)
+
+
+def _render_applications(answer: Answer, console: Console) -> None:
+    """Those that stop; where there are many, `--json` has the others."""
+    stopped = answer.applications
+    if stopped:
+        console.print(f"  [bold]applications[/]: {len(stopped)} {'stops' if len(stopped) == 1 else 'stop'}")
+    for one in stopped[:_APPLICATIONS_SHOWN]:
+        _render_reason(one.reason, console)
+    if len(stopped) > _APPLICATIONS_SHOWN:
+        _render_reason(and_n_more(len(stopped) - _APPLICATIONS_SHOWN), console)
 
 
 def _render_cluster(cluster: ClusterAnswer, console: Console) -> None:
@@ -60,11 +74,13 @@ def _render_reason(reason: str, console: Console) -> None:
 
 
 def render_markdown(_topology: Topology, answers: Sequence[Answer], console: Console) -> None:
-    """For documentation: a list of the answers, and two tables."""
+    """For documentation: a list of the answers, two tables, and one more where applications stop."""
     lines = [f"- **{answer.lost}** lost: {answer.sentence}" for answer in answers]
     lines += ["", *_table(("Lost", "Cluster", "Control plane", "Why"), _control_planes(answers))]
     columns = ("Lost", "Cluster", "Topics", "Acknowledged records", "Writes", "RPO", "RTO", "Why")
     lines += ["", *_table(columns, _topics(answers))]
+    if stopped := _applications(answers):
+        lines += ["", *_table(("Lost", "Application", "Goes on at", "Then"), stopped)]
     console.print("\n".join(lines), markup=False)
 
 
@@ -91,6 +107,14 @@ def _topics(answers: Sequence[Answer]) -> list[tuple[str, ...]]:
         for answer in answers
         for cluster in answer.clusters
         for group in cluster.groups
+    ]
+
+
+def _applications(answers: Sequence[Answer]) -> list[tuple[str, ...]]:
+    return [
+        (answer.lost, one.name, one.goes_to or "nowhere", one.reason)
+        for answer in answers
+        for one in answer.applications
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import ref_to
-from orchestrator.topology.counterparts import counterparts_read
+from orchestrator.topology.landing import topics_there
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.standby import standby_of
 from orchestrator.values import Acl, Pattern
@@ -33,8 +33,8 @@ def named_principals(topology: Topology, cluster: str) -> frozenset[str]:
 def desired_acls(topology: Topology, cluster: str) -> frozenset[Acl]:
     """Every access rule that `cluster` shall have. Operator and brokers are super users and need none.
 
-    Producers and consumers also get their rights where a mirror would take them, and consumers at their
-    standby: a failover that had to make rules first would be slower, and might fail.
+    Producers and consumers also get their rights where a mirror or the file's standby would take them: a
+    failover that had to make rules first would be slower, and might fail.
     """
     return frozenset(
         (
@@ -64,7 +64,8 @@ def _worker_rules(who: str, cluster: str) -> Iterator[Acl]:
 
 def _producer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
     for producer in topology.producers:
-        if producer.principal and (producer.cluster == cluster or topology.mirror(producer.cluster, cluster)):
+        is_here = producer.cluster == cluster or topology.mirror(producer.cluster, cluster) is not None
+        if producer.principal and (is_here or standby_of(topology, producer) == cluster):
             for topic in producer.topics:
                 yield from allowed(producer.principal, "TOPIC", topic, _WRITER)
             for transactional_id in producer.transactional_ids:
@@ -90,7 +91,7 @@ def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
         elif mirror is not None:
             topics = {name for topic in read for name in _after_a_move(topology, mirror, topic)}
         elif standby_of(topology, consumer) == cluster:
-            topics = {found.entered for _, found in counterparts_read(topology, consumer, cluster) if found}
+            topics = set(topics_there(topology, consumer))
         else:
             continue
         for topic in sorted(topics):

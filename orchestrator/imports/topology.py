@@ -251,10 +251,10 @@ def _without_state(topology: Topology, notes: list[str]) -> Topology:
 def _layout(sites: dict[str, Sites], mirrors: Sequence[Replication]) -> Layout:
     if mirrors:
         pairs = {(mirror.source, mirror.target) for mirror in mirrors}
-        targets = {target for _, target in pairs}
+        sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
         if all((target, source) in pairs for source, target in pairs):
             return "active-active"
-        return "aggregation" if len(targets) == 1 and len(pairs) > 1 else "active-passive"
+        return "aggregation" if len(sources) > 1 and not sources & targets else "active-passive"
     (only,) = sites.values()
     with_brokers = sum(1 for row in only.rows if row.brokers)
     if with_brokers <= 1:

@@ -21,6 +21,8 @@ _ABOUT_TOPICS = (
     "mirrored-replicas-fit",
     "site-loss",
 )
+# They ask of applications what others write and read, and where all of them go.
+_ABOUT_MOVES = ("standby-", "landing-", "group-shared")
 _ABOUT_THE_WHOLE = ("layout-", "loss-", "site-", "acks-", "prefer-", "mirror-flush")
 
 
@@ -47,6 +49,8 @@ class Reading:
         if sections & {"layout", "failover"} and rule.id.startswith(_ABOUT_THE_WHOLE):
             return True
         if "topics" in sections and rule.id in _ABOUT_TOPICS:
+            return True
+        if rule.id.startswith(_ABOUT_MOVES):
             return True
         return any(map(_hides_names, self.tainted)) and _is_about_names(rule)
 

@@ -43,12 +43,11 @@ def origin_of(topology: Topology, name: str, cluster: str) -> Origin | None:
     """The origin of a topic as it is called at a cluster; None where the file has no such topic there."""
     if topology.topic(name, cluster) is not None:
         return Origin(cluster, name)
-    for mirror in topology.replication:
-        if mirror.target == cluster:
-            for topic in mirror.topics:
-                if mirror.mirrored_topic(topic) == name:
-                    return Origin(mirror.source, topic, mirror)
-    return None
+    copied = topology.copied_as(name, cluster)
+    if copied is None:
+        return None
+    mirror, topic = copied
+    return Origin(mirror.source, topic, mirror)
 
 
 def counterpart_of(topology: Topology, name: str, left: str, entered: str) -> Counterpart | None:
@@ -59,7 +58,7 @@ def counterpart_of(topology: Topology, name: str, left: str, entered: str) -> Co
     if origin.cluster == entered:
         return Counterpart(name, origin.topic, origin, back=origin.copied_by)
     forward = topology.mirror(origin.cluster, entered)
-    if forward is None or origin.topic not in forward.topics:
+    if forward is None or not topology.is_mirrored(origin.topic, origin.cluster, entered):
         return None
     return Counterpart(
         name, forward.mirrored_topic(origin.topic), origin, back=origin.copied_by, forward=forward

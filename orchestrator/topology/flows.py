@@ -214,6 +214,7 @@ def transactional_topics(producers: Iterable[Producer]) -> frozenset[str]:
 class Consumer:
     """An application that reads: a consumer group (`name` is its group id), or one of another kind.
 
+    `group`: its group id where that is not its name, as for two entries that are one group at two clusters.
     It reads `topics`, or those at its cluster whose whole name matches the regular expression `pattern`.
     `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
     target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
@@ -242,14 +243,20 @@ class Consumer:
     order: Literal["required", "any"] = "any"
     duplicates: Literal["tolerated", "refused"] = "tolerated"
     on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
+    group: Name | None = None
     standby: Name | None = None
     landing: Name | None = None
     canary: bool = False
 
     @property
+    def group_id(self) -> str:
+        """The id under which it reads, where its kind commits offsets."""
+        return self.group or self.name
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The consumer groups whose committed offsets are its positions."""
-        return (self.name,)
+        return (self.group_id,)
 
     @property
     def program(self) -> str:
@@ -258,7 +265,7 @@ class Consumer:
 
     def acls(self) -> tuple[Acl, ...]:
         """What it is allowed beside reading its topics, wherever it may work; nothing without a principal."""
-        return self.allowed("GROUP", self.name, ("READ", "DESCRIBE"))
+        return self.allowed("GROUP", self.group_id, ("READ", "DESCRIBE"))
 
     def allowed(
         self, resource_type: str, name: str, operations: tuple[str, ...], pattern: Pattern = "LITERAL"

@@ -190,7 +190,7 @@ def _no_truth(value: Any) -> Any:
 class _Tables:
     """A file may hold ten thousand topics: whoever walks over them must not search them for each."""
 
-    __slots__ = ("mirrors", "names_at", "topics", "topics_at")
+    __slots__ = ("copies", "mirrored", "mirrors", "names_at", "topics", "topics_at")
 
     def __init__(self, topology: Topology) -> None:
         self.topics: dict[tuple[str, str], Topic] = {}
@@ -205,9 +205,15 @@ class _Tables:
             cluster: dict.fromkeys(topic.name for topic in topics)
             for cluster, topics in self.topics_at.items()
         }
+        self.copies: dict[tuple[str, str], tuple[Replication, str]] = {}
+        self.mirrored: dict[tuple[str, str], frozenset[str]] = {}
         for mirror in topology.replication:
             names = self.names_at.setdefault(mirror.target, {})
-            names.update(dict.fromkeys(map(mirror.mirrored_topic, mirror.topics)))
+            copies = {mirror.mirrored_topic(name): name for name in mirror.topics}
+            names.update(dict.fromkeys(copies))
+            for copy, name in copies.items():
+                self.copies.setdefault((copy, mirror.target), (mirror, name))
+            self.mirrored.setdefault((mirror.source, mirror.target), frozenset(mirror.topics))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -259,6 +265,14 @@ class Topology(_Lookups):
     def mirror(self, source: str, target: str) -> Replication | None:
         """The mirror from `source` into `target`, if the file has it."""
         return self._lookup.mirrors.get((source, target))
+
+    def is_mirrored(self, topic: str, source: str, target: str) -> bool:
+        """Whether the mirror between two clusters copies a topic of its source."""
+        return topic in self._lookup.mirrored.get((source, target), ())
+
+    def copied_as(self, name: str, cluster: str) -> tuple[Replication, str] | None:
+        """The mirror that brings a topic of this name to a cluster, and the topic's name at its source."""
+        return self._lookup.copies.get((name, cluster))
 
     def consumers_of(self, cluster: str) -> tuple[Consumer, ...]:
         """Consumers that work at `cluster`, in file order."""

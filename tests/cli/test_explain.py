@@ -29,7 +29,9 @@ def test_the_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["topology"] == "payments"
     assert [loss["lost"] for loss in data["losses"]] == [["west"], ["east"]]
     for loss in data["losses"]:
-        assert list(loss) == ["lost", "clusters"]
+        assert list(loss) == ["lost", "clusters", "applications"]
+        for one in loss["applications"]:
+            assert list(one) == ["name", "kind", "cluster", "goes_to", "topics", "reason"]
         for cluster in loss["clusters"].values():
             assert list(cluster) == ["control_plane", "reason", "topics"]
             for topic in cluster["topics"].values():
@@ -56,6 +58,59 @@ def test_text_answers_in_one_sentence_first(capsys: pytest.CaptureFixture[str]) 
     east = "east No acknowledged record is lost; nothing stops."
     assert out.index(west) < out.index(east) < out.index("topics acked writes RPO RTO")
     assert "orders, payments at-risk need-procedure replication-lag switch-clients" in out
+
+
+@pytest.mark.parametrize(
+    ("example", "options", "sentence"),
+    [
+        (
+            "aggregation-two-centres",
+            [],
+            "! centre No acknowledged record is lost; consumers of centre must be switched to reserve.",
+        ),
+        (
+            "aggregation",
+            [],
+            "✗ centre No acknowledged record is lost; consumers of centre wait until centre is back.",
+        ),
+        (
+            "aggregation",
+            [],
+            "✗ dc1 Records of dc1 that no mirror has copied yet are lost; applications of dc1 wait until dc1 is back.",
+        ),
+        (
+            "aggregation-two-centres",
+            ["--lose", "dc1,centre"],
+            "✗ dc1 and centre Records of dc1 that no mirror has copied yet are lost; applications of dc1 wait until dc1 "
+            "is back; consumers of centre must be switched to reserve.",
+        ),
+        (
+            "active-active",
+            [],
+            "! west Records of west that no mirror has copied yet are lost; clients of west must be switched to east.",
+        ),
+    ],
+)
+def test_the_sentence_says_who_goes_where_and_who_waits(
+    example: str, options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing of the records stops, consumers can: of a centre nothing is produced there."""
+    file = Path(EXAMPLE).with_name(f"{example}.yaml")
+    assert run(["explain", str(file), *options]) == 0
+    assert sentence in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_that_stays_among_others_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`packing-dc1` has a standby of its own, the shop has none."""
+    text = Path(EXAMPLE).with_name("aggregation.yaml").read_text(encoding="utf-8")
+    old = "cluster: dc1, kind: group,"
+    assert old in text
+    file = tmp_path / "one.yaml"
+    file.write_text(text.replace(old, f"{old} standby: centre,"), encoding="utf-8")
+    assert run(["explain", str(file)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "; shop-dc1 waits until dc1 is back; packing-dc1 must be switched to centre." in said
+    assert "packing-dc1 goes to centre, and reads dc1.orders there" in said
 
 
 def test_brokers_whose_loss_means_the_same_share_one_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from orchestrator.topology.model import InternalTopic, Replication, Topic, Topol
 from tests.reconcile.layouts import active_active, aggregation, cluster, site, stretched
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"
+TWO_CENTRES = EXAMPLE.with_name("aggregation-two-centres.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +131,25 @@ def test_aggregation_brings_topics_of_one_name_together() -> None:
     assert [topics[name].partitions for name in ("dc1.T", "dc2.T", "T")] == [3, 6, 6]
     assert topics["dc2.T"].origin == ("dc2", "T")
     assert set(heartbeats_topics(aggregation(), "hub")) == {"dc1.heartbeats", "dc2.heartbeats"}
+
+
+def test_a_centres_consumers_have_their_rights_at_its_standby_too() -> None:
+    """No mirror leads from one centre to the other; a move between them makes no rules first."""
+    topology = load_topology(TWO_CENTRES)
+    assert _allowed(topology, "reserve", "reporting", "READ") == {"dc1.orders", "dc2.orders"}
+    assert _allowed(topology, "reserve", "audit", "READ") == {"dc1.orders"}
+    assert _allowed(topology, "reserve", "reporting", "READ", "GROUP") == {"reporting"}
+
+
+def test_a_group_id_of_its_own_is_what_a_consumer_may_join() -> None:
+    """At home and where it goes; its name is none of Kafka's business."""
+    topology = load_topology(TWO_CENTRES)
+    consumers = tuple(
+        replace(one, group="reports") if one.name == "reporting" else one for one in topology.consumers
+    )
+    for place in ("centre", "reserve"):
+        named = replace(topology, consumers=consumers)
+        assert _allowed(named, place, "reporting", "READ", "GROUP") == {"reports"}
 
 
 def test_a_chain_of_mirrors_passes_everything_on() -> None:

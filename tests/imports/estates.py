@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.estate.observed import ObservedEstate, ObservedQuorum
-from orchestrator.imports.seen import SeenCluster, SeenEstate
+from orchestrator.imports.live.run import topology_text
+from orchestrator.imports.seen import Imported, SeenCluster, SeenEstate
+from orchestrator.topology.loading import check_text
 from orchestrator.topology.model import Cluster, Topology
 from tests.reconcile.estates import as_described
 
@@ -83,3 +85,12 @@ def _cluster(name: str, cluster: Cluster, observed: ObservedEstate, **changes: A
             **changes,
         ),
     )
+
+
+def decided(imported: Imported, topology: Topology) -> Imported:
+    """With `landing` as the example has it: no estate shows whose new records are, and the file is asked."""
+    said = check_text(topology_text(imported, "from a test")).errors
+    wanted = {consumer.name: consumer.landing for consumer in topology.consumers if consumer.landing}
+    assert [problem.rule for problem in said] == ["landing-said"] * len(wanted)
+    consumers = tuple(replace(one, landing=wanted.get(one.name)) for one in imported.topology.consumers)
+    return replace(imported, topology=replace(imported.topology, consumers=consumers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,15 @@ import pytest
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm
 from orchestrator.estate.live.observe import observe_estate
 from orchestrator.imports.live.request import LookAt
-from orchestrator.imports.live.run import import_estate
+from orchestrator.imports.live.run import import_estate, topology_text
 from orchestrator.ports.part import Part
 from orchestrator.reconcile.planning import plan_reconcile
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.running import Simulation
-from orchestrator.topology.loading import load_topology
+from orchestrator.topology.loading import load_topology, parse_topology
 from orchestrator.topology.model import Topology
+from tests.imports.estates import decided
 
 _EXAMPLES = Path(__file__).parents[2] / "topologies"
 _QUICK = ("active-passive", "stretched-2.5dc")
@@ -68,7 +70,8 @@ def _import(described: Topology) -> None:
         for name, cluster in described.clusters.items()
     ]
     imported = import_estate("imported", places)
-    found = imported.checked.valid()
+    found = decided(imported.imported, described).topology
+    parse_topology(topology_text(replace(imported.imported, topology=found), "from a test"))
     assert {(m.source, m.target, m.topics, m.managed) for m in found.replication} == {
         (m.source, m.target, m.topics, True) for m in described.replication
     }

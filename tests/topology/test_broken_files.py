@@ -116,7 +116,7 @@ def test_nothing_is_said_of_what_depends_on_a_part_that_cannot_be_read() -> None
     assert said(text) == ['error 11:29: clusters.west.nodes[0].brokers is "many"; expected a whole number']
 
 
-@pytest.mark.parametrize("name", ["active-active", "aggregation", "stretched-3dc"])
+@pytest.mark.parametrize("name", ["active-active", "aggregation", "aggregation-two-centres", "stretched-3dc"])
 def test_no_part_that_is_missing_or_unreadable_makes_another_part_wrong(name: str) -> None:
     """Whatever single part is refused: of an otherwise sound file nothing else is said."""
     sound = yaml.safe_load(base(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from orchestrator.topology.durability.applications import applications_after
 from orchestrator.topology.durability.control_plane import control_plane_after
 from orchestrator.topology.durability.fates import ClusterState, topic_fate
 from orchestrator.topology.durability.losses import Loss, Server, servers_of
@@ -65,6 +66,7 @@ def _loss_fate(
             )
             for name in topology.clusters
         },
+        applications_after(topology, [name for name, state in states.items() if state.is_gone]),
     )
 
 

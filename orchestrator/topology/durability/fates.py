@@ -53,6 +53,11 @@ class ClusterState:
         """How many of them are lost."""
         return sum(site.lost for site in self.sites)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether none is left."""
+        return 0 < self.brokers == self.lost_brokers
+
 
 @dataclass(frozen=True, slots=True)
 class Fate:

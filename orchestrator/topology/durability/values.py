@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 ControlPlane = Literal["continues", "needs-procedure", "lost", "unknown"]
@@ -45,11 +45,31 @@ class ClusterFate:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplicationFate:
+    """An application that stops, because no broker of its cluster is left, and where it would go on.
+
+    `kind`: `producer`, or a consumer's. `goes_to`: a cluster; None where it waits until its own is back.
+    `topics`: what it writes or reads there. `reason`: one sentence.
+    """
+
+    name: str
+    kind: str
+    cluster: str
+    goes_to: str | None
+    topics: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class LossFate:
-    """What one loss means for every cluster. `lost` holds the names as they were asked for."""
+    """What one loss means for every cluster, and for the applications that stop.
+
+    `lost` holds the names as they were asked for.
+    """
 
     lost: tuple[str, ...]
     clusters: Mapping[str, ClusterFate]
+    applications: tuple[ApplicationFate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,7 @@ class Durability:
                     }
                     for name, cluster in loss.clusters.items()
                 },
+                "applications": [asdict(application) for application in loss.applications],
             }
             for loss in self.losses
         ]

@@ -13,8 +13,8 @@ def topology_graph(parts: Parts) -> nx.MultiDiGraph:
     Nodes: `site:NAME` (kind site), `cluster:NAME` (cluster), `quorum:CLUSTER` (quorum),
     `servers:CLUSTER/SITE` (servers), `producer:NAME`, `consumer:NAME` (application).
     Edges: site → servers (holds), servers → cluster (serves), servers → quorum (votes), quorum → cluster
-    (decides), cluster → cluster (mirror), producer → cluster (writes), cluster → consumer (reads),
-    site → site (network). The graph itself carries `name` and `layout`.
+    (decides), cluster → cluster (mirror; standby, where the file names one), producer → cluster (writes),
+    cluster → consumer (reads), site → site (network). The graph itself carries `name` and `layout`.
     """
     graph: nx.MultiDiGraph = nx.MultiDiGraph(name=parts.name, layout=parts.layout)
     for site in parts.sites:
@@ -26,6 +26,8 @@ def topology_graph(parts: Parts) -> nx.MultiDiGraph:
     _add_servers(graph, parts)
     for mirror in parts.mirrors:
         graph.add_edge(f"cluster:{mirror.source}", f"cluster:{mirror.target}", kind="mirror", part=mirror)
+    for standby in parts.standbys:
+        graph.add_edge(f"cluster:{standby.source}", f"cluster:{standby.target}", kind="standby", part=standby)
     _add_applications(graph, parts)
     for network in parts.networks:
         first, second = network.between

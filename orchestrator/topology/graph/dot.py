@@ -18,6 +18,7 @@ _SHAPES = {
 }
 _LINES = {
     "mirror": "penwidth=2.5",
+    "standby": "style=dashed, constraint=false",
     "serves": "arrowhead=none",
     "decides": "arrowhead=none, style=dashed",
     "votes": "arrowhead=none, style=dashed",

@@ -13,9 +13,10 @@ from orchestrator.topology.graph.parts import (
     PlacedTopic,
     Servers,
     Site,
+    Standby,
 )
 from orchestrator.topology.graph.placement import placed_copies, quorum_of
-from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.model import Cluster, Consumer, Producer, Topology
 
 
 def parts_of(topology: Topology) -> Parts:
@@ -34,7 +35,26 @@ def parts_of(topology: Topology) -> Parts:
             for mirror in topology.replication
         ),
         networks=tuple(Network(link.between, link.latency_ms) for link in topology.links),
+        standbys=tuple(
+            standby for name, cluster in clusters for standby in _standbys(topology, name, cluster)
+        ),
     )
+
+
+def _standbys(topology: Topology, name: str, cluster: Cluster) -> Iterator[Standby]:
+    """Those that the file names, not those that follow from the only mirror: that one is shown anyway."""
+    applications: tuple[Producer | Consumer, ...] = (
+        *topology.producers_of(name),
+        *topology.consumers_of(name),
+    )
+    going: dict[str, list[str]] = {} if cluster.standby is None else {cluster.standby: []}
+    for application in applications:
+        said = application.standby or cluster.standby
+        if said is not None:
+            going.setdefault(said, []).append(application.name)
+    for target, names in going.items():
+        if target in topology.clusters and target != name:
+            yield Standby(name, target, tuple(names), len(names) == len(applications))
 
 
 def _site(topology: Topology, site: str) -> Site:

@@ -12,6 +12,7 @@ from orchestrator.topology.graph.parts import (
     Quorum,
     Servers,
     Site,
+    Standby,
 )
 from orchestrator.topology.graph.wording import (
     alike_topics,
@@ -24,6 +25,7 @@ from orchestrator.topology.graph.wording import (
     quorum_words,
     read_boot_guard_statuses,
     shared_words,
+    standby_words,
 )
 from orchestrator.wording import plural
 
@@ -50,8 +52,8 @@ def edge_lines(kind: str, data: dict[str, Any], source: object, target: object) 
     match part:
         case Mirror():
             return [f"mirror, {policy_words(part)}", few(part.topics)]
-        case Network():
-            return [milliseconds(part.latency_ms)]
+        case Standby() | Network():
+            return [standby_words(part) if isinstance(part, Standby) else milliseconds(part.latency_ms)]
     if kind == "votes":
         return [plural(data["votes"], "vote")]
     if kind == "writes" and isinstance(source, Application):

@@ -16,7 +16,14 @@ _SHAPES = {
     "quorum": ("{{", "}}"),
     "application": ("([", "])"),
 }
-_LINES = {"mirror": "==>", "serves": "---", "decides": "-.-", "votes": "-.-", "network": "<-.->"}
+_LINES = {
+    "mirror": "==>",
+    "standby": "-.->",
+    "serves": "---",
+    "decides": "-.-",
+    "votes": "-.-",
+    "network": "<-.->",
+}
 
 
 def mermaid_text(graph: nx.MultiDiGraph) -> str:

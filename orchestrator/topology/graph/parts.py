@@ -132,6 +132,19 @@ class Mirror:
 
 
 @dataclass(frozen=True, slots=True)
+class Standby:
+    """Where applications of the source cluster go when it is left, as the file says: to the target.
+
+    `applications`: their names; `is_all`: whether no application of the source goes elsewhere or nowhere.
+    """
+
+    source: str
+    target: str
+    applications: tuple[str, ...]
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """What is known of the network between two sites."""
 
@@ -152,3 +165,4 @@ class Parts:
     applications: tuple[Application, ...]
     mirrors: tuple[Mirror, ...]
     networks: tuple[Network, ...]
+    standbys: tuple[Standby, ...] = ()

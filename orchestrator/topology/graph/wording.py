@@ -14,6 +14,7 @@ from orchestrator.topology.graph.parts import (
     Quorum,
     Servers,
     Site,
+    Standby,
 )
 from orchestrator.wording import listed, plural
 
@@ -90,6 +91,11 @@ def milliseconds(latency_ms: float) -> str:
 def policy_words(mirror: Mirror) -> str:
     """`default policy`, and whether something else runs the mirror."""
     return f"{mirror.policy} policy" + ("" if mirror.managed else ", run by others")
+
+
+def standby_words(standby: Standby) -> str:
+    """Who goes there, where that is not everybody."""
+    return "standby" if standby.is_all else f"standby of {few(standby.applications) or 'nobody'}"
 
 
 def read_boot_guard_statuses(application: Application, show: int) -> str:

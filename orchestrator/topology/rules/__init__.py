@@ -22,6 +22,7 @@ from orchestrator.topology.rules import (
     security,
     servers,
     sites,
+    standbys,
     topic_config,
 )
 from orchestrator.topology.rules.rule import Finding, Rule
@@ -40,6 +41,7 @@ _MODULES = (
     mirrors,
     loops,
     clients,
+    standbys,
     canaries,
     losses,
     sites,
@@ -55,9 +57,11 @@ RULES: tuple[Rule, ...] = tuple(rule for module in _MODULES for rule in module.R
 def findings(topology: Topology, of_kinds: Iterable[Rule] = ()) -> Iterator[tuple[Rule, Finding]]:
     """Every breach of every rule, those of the file's kinds of applications included: errors and warnings."""
     is_sound = True
-    for rule in sorted((*RULES, *of_kinds), key=lambda rule: rule.needs_sound):
-        if rule.needs_sound and not is_sound:
-            continue
+    every = (*RULES, *of_kinds)
+    for rule in (rule for rule in every if not rule.needs_sound):
         for finding in rule.check(topology):
             is_sound = is_sound and rule.severity != "error"
+            yield rule, finding
+    for rule in (rule for rule in every if rule.needs_sound and is_sound):
+        for finding in rule.check(topology):
             yield rule, finding

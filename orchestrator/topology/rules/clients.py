@@ -193,6 +193,42 @@ def pattern_matches(topology: Topology) -> Iterator[Finding]:
 
 
 @rule(
+    "group-shared",
+    "error",
+    "No two entries of a cluster are one consumer group",
+    "Kafka divides the topics of both among all members, and there is one position for both. Entries at "
+    "different clusters may be one group: there each cluster has its own positions.",
+)
+def group_shared(topology: Topology) -> Iterator[Finding]:
+    """The same group id twice at one cluster, by `group` or by name."""
+    owners: dict[tuple[str, str], str] = {}
+    for index, consumer in enumerate(topology.consumers):
+        for group in consumer.groups:
+            other = owners.setdefault((consumer.cluster, group), consumer.name)
+            if other != consumer.name:
+                message = f"`{consumer.name}` and `{other}` are one group `{group}` at `{consumer.cluster}`"
+                key = "group" if consumer.group else "name"
+                hint = "give each a group of its own, or let one entry read the topics of both"
+                yield Finding(("consumers", index, key), message, hint)
+
+
+@rule(
+    "group-of-kind",
+    "error",
+    "Only what commits offsets to Kafka names its group",
+    "A Spark query keeps its positions in its checkpoint: no group would hold any.",
+)
+def group_of_kind(topology: Topology) -> Iterator[Finding]:
+    """`group` of an entry whose kind has none."""
+    for index, consumer in enumerate(topology.consumers):
+        if consumer.group is not None and not consumer.groups:
+            message = (
+                f"`{consumer.name}` is a {consumer.noun}: it commits no offsets as group `{consumer.group}`"
+            )
+            yield Finding(("consumers", index, "group"), message, "leave it out")
+
+
+@rule(
     "order-after-failover",
     "warning",
     "A consumer that needs order gets it after a failover too",
@@ -243,6 +279,8 @@ RULES: tuple[Rule, ...] = (
     producer_indistinct,
     consumer_reads,
     pattern_matches,
+    group_shared,
+    group_of_kind,
     order_after_failover,
     untranslatable_duplicates,
 )

@@ -84,17 +84,21 @@ def clusters_exist(topology: Topology) -> Iterator[Finding]:
     for kind, keys in _CLUSTER_KEYS.items():
         for index, item in enumerate(getattr(topology, kind)):
             for key in keys:
-                name = getattr(item, key)
-                if name not in topology.clusters:
-                    hint = nearest(name, topology.clusters)
-                    yield Finding((kind, index, key), f"there is no cluster `{name}`", hint)
+                yield from _no_cluster(topology, (kind, index, key), getattr(item, key))
+    for name, cluster in topology.clusters.items():
+        yield from _no_cluster(topology, ("clusters", name, "standby"), cluster.standby)
+
+
+def _no_cluster(topology: Topology, path: Path, name: str | None) -> Iterator[Finding]:
+    if name is not None and name not in topology.clusters:
+        yield Finding(path, f"there is no cluster `{name}`", nearest(name, topology.clusters))
 
 
 _CLUSTER_KEYS = {
     "topics": ("cluster",),
     "replication": ("source", "target"),
-    "producers": ("cluster",),
-    "consumers": ("cluster",),
+    "producers": ("cluster", "standby"),
+    "consumers": ("cluster", "standby"),
 }
 
 

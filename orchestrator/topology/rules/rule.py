@@ -29,8 +29,8 @@ Check = Callable[[Topology], Iterator[Finding]]
 @dataclass(frozen=True, slots=True)
 class Rule:
     """`error`: what the file says cannot exist, contradicts itself or destroys data. `warning`: it can
-    exist, but does less than its reader would expect. `needs_sound`: the check is only made where no
-    error was found before, because it computes with what they are about."""
+    exist, but does less than its reader would expect. `needs_sound`: the check is only made where the other
+    rules have found no error, because it computes with what they are about."""
 
     id: str
     severity: Severity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from hypothesis import strategies as st
@@ -104,6 +105,27 @@ GATHERED = topology(
     ),
 )
 
+CENTRES = topology(
+    "aggregation",
+    ("dc1", "dc2", "centre", "reserve"),
+    {
+        **{site: home(site) for site in ("dc1", "dc2")},
+        "centre": replace(home("centre", 2), standby="reserve"),
+        "reserve": home("reserve", 2),
+    },
+    topics=(topic("events", "dc1"), topic("events", "dc2")),
+    replication=tuple(
+        Replication(source=site, target=centre, topics=("events",))
+        for site in ("dc1", "dc2")
+        for centre in ("centre", "reserve")
+    ),
+    producers=(Producer(name="tills", cluster="dc1", topics=("events",)),),
+    consumers=(
+        Consumer(name="search", cluster="centre", kind="group", topics=("dc1.events",)),
+        Consumer(name="stock", cluster="dc1", kind="group", topics=("events",), standby="reserve"),
+    ),
+)
+
 HUGE = topology(
     "one-location",
     ("only",),
@@ -125,6 +147,7 @@ ALL = {
     "witness": WITNESS,
     "both-ways": BOTH_WAYS,
     "gathered": GATHERED,
+    "centres": CENTRES,
     "huge": HUGE,
 }
 
@@ -139,7 +162,8 @@ def topologies(draw: st.DrawFn) -> Topology:
     """Any topology that the model allows: up to five sites and clusters, joined in every way."""
     sites = tuple(draw(st.lists(_NAMES, min_size=1, max_size=5, unique=True)))
     names = draw(st.lists(_NAMES, min_size=1, max_size=5, unique=True))
-    clusters = {name: draw(_clusters(sites)) for name in names}
+    standbys = st.none() | st.sampled_from(names)
+    clusters = {name: replace(draw(_clusters(sites)), standby=draw(standbys)) for name in names}
     topics = tuple(
         Topic(
             name=draw(_NAMES),
@@ -178,6 +202,7 @@ def topologies(draw: st.DrawFn) -> Topology:
                 name=name,
                 cluster=draw(st.sampled_from(names)),
                 topics=draw(some),
+                standby=draw(standbys),
             )
             for name in draw(st.lists(_NAMES, max_size=6, unique=True))
         ),

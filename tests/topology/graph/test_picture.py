@@ -95,6 +95,18 @@ def test_neighbours_of_the_target_need_no_detour() -> None:
     assert bends == [2, 2, 6]
 
 
+def test_standbys_are_dashed_arrows_of_the_clusters_colour() -> None:
+    """With words at them, and a sentence for those who cannot see it."""
+    scene = scene_of(estates.CENTRES)
+    lines = [shape for shape in scene.shapes if isinstance(shape, Line) and shape.style == "standby-line"]
+    assert [line.has_head for line in lines] == [True, True]
+    check_mirrors_miss_words(scene, lines)
+    words = [shape.words for shape in scene.shapes if isinstance(shape, Text)]
+    assert words.count("standby") + words.count("standby · of stock") == 2
+    assert "Standby of centre: reserve." in scene.description
+    assert "Standby of dc1 (stock): reserve." in scene.description
+
+
 def scene_of(topology: Topology) -> Scene:
     """The picture of a topology."""
     return drawn(parts_of(topology))

@@ -49,7 +49,7 @@ def test_mermaid_is_a_flowchart_of_declared_nodes(name: str) -> None:
     declared = re.findall(r"^\s*(?:subgraph )?(n\d+)[\[({]", text, re.MULTILINE)
     assert len(declared) == len(set(declared)) == len(topology_graph(estates.ALL[name]))
     for line in lines:
-        if edge := re.match(r"(n\d+) (?:==>|-->|---|-\.-|<-\.->)(?:\|\"[^\"]*\"\|)? (n\d+)$", line):
+        if edge := re.match(r"(n\d+) (?:==>|-->|---|-\.-|-\.->|<-\.->)(?:\|\"[^\"]*\"\|)? (n\d+)$", line):
             assert set(edge.groups()) <= set(declared)
 
 
@@ -94,6 +94,35 @@ def test_quorums_say_what_they_need() -> None:
     assert "both groups, each by 2 of 3 ZooKeepers" in text
     assert "Quorum: 3 of 5 controllers" in dot_text(topology_graph(estates.WITNESS))
     assert "Quorum: 2 of 3 controllers" in dot_text(topology_graph(estates.BOTH_WAYS))
+
+
+def test_standbys_are_dashed_edges_that_say_whose_they_are() -> None:
+    """Of a whole cluster, of some of its applications; none where only a mirror says it."""
+    graph = topology_graph(estates.CENTRES)
+    found = {(a, b): data for a, b, data in graph.edges(data=True) if data["kind"] == "standby"}
+    assert set(found) == {("cluster:centre", "cluster:reserve"), ("cluster:dc1", "cluster:reserve")}
+    edges = graph_document(graph)["edges"]
+    assert [edge for edge in edges if edge["kind"] == "standby"] == [
+        {
+            "source": "cluster:dc1",
+            "target": "cluster:reserve",
+            "kind": "standby",
+            "applications": ("stock",),
+            "is_all": False,
+        },
+        {
+            "source": "cluster:centre",
+            "target": "cluster:reserve",
+            "kind": "standby",
+            "applications": ("search",),
+            "is_all": True,
+        },
+    ]
+    dot = dot_text(graph)
+    assert '"cluster:centre" -> "cluster:reserve" [label="standby", style=dashed, constraint=false];' in dot
+    assert 'label="standby of stock", style=dashed' in dot
+    assert '-.->|"standby of stock"|' in mermaid_text(graph)
+    assert "standby" not in dot_text(topology_graph(estates.BOTH_WAYS))
 
 
 def topology_graph(topology: Topology) -> nx.MultiDiGraph:

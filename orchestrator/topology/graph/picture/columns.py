@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.topology.graph.parts import Mirror, Network
+from orchestrator.topology.graph.parts import Network, Standby
 from orchestrator.topology.graph.picture.contents import fitted_names, styled_width
 from orchestrator.topology.graph.picture.grid import Band
 from orchestrator.topology.graph.picture.look import GUTTER, LABEL_WIDTH, MARGIN, SITE_PADDING, TRACK
 from orchestrator.topology.graph.picture.measured import Contents
-from orchestrator.topology.graph.picture.routes import Routes
+from orchestrator.topology.graph.picture.routes import Edge, Routes
 from orchestrator.topology.graph.wording import milliseconds, policy_words
 
 
@@ -44,9 +44,12 @@ def columns_of(contents: Contents, routes: Routes) -> Columns:
     return Columns(tuple(sites), tuple(gaps))
 
 
-def mirror_words(mirror: Mirror, width: float) -> tuple[str, str]:
-    """The two lines at an arrow: as many topics as fit, and the policy."""
-    return fitted_names(mirror.topics, "mirror", width) or "no topics", policy_words(mirror)
+def edge_words(edge: Edge, width: float) -> tuple[str, str]:
+    """The two lines at an arrow: as many topics as fit, and the policy; or `standby`, and whose."""
+    if isinstance(edge, Standby):
+        whose = fitted_names(edge.applications, "mirror-note", width)
+        return "standby", "" if edge.is_all else f"of {whose or 'nobody'}"
+    return fitted_names(edge.topics, "mirror", width) or "no topics", policy_words(edge)
 
 
 def near_networks(contents: Contents) -> list[tuple[int, Network]]:
@@ -70,7 +73,7 @@ def _gap_widths(contents: Contents, routes: Routes) -> list[float]:
     count = len(contents.grid.sites)
     inner = [0.0] * (count + 1)
     for route in routes.straight:
-        topics, policy = mirror_words(route.mirror, LABEL_WIDTH)
+        topics, policy = edge_words(route.edge, LABEL_WIDTH)
         wanted = max(styled_width(topics, "mirror"), styled_width(policy, "mirror-note"))
         inner[route.gap] = max(inner[route.gap], wanted + 20)
     for gap, network in near_networks(contents):

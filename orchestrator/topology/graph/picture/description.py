@@ -24,6 +24,9 @@ def described(parts: Parts, contents: Contents) -> str:
     for mirror in contents.mirrors:
         topics = few(mirror.topics, 5) or "no topics"
         sentences.append(f"Mirror from {mirror.source} to {mirror.target}, {policy_words(mirror)}: {topics}.")
+    for standby in contents.standbys:
+        whose = "" if standby.is_all else f" ({few(standby.applications, 5) or 'nobody yet'})"
+        sentences.append(f"Standby of {standby.source}{whose}: {standby.target}.")
     for verb, found in (
         ("Producers", [app for card in contents.cards for app in card.producers]),
         ("Consumers", [app for card in contents.cards for app in card.consumers]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrator.topology.graph.parts import Parts
-from orchestrator.topology.graph.picture.arrows import flow_shapes, mirror_shapes
+from orchestrator.topology.graph.picture.arrows import edge_shapes, flow_shapes
 from orchestrator.topology.graph.picture.cards import card_shapes
 from orchestrator.topology.graph.picture.chips import strip_shapes
 from orchestrator.topology.graph.picture.columns import far_networks, near_networks
@@ -23,7 +23,7 @@ from orchestrator.wording import plural
 def drawn(parts: Parts) -> Scene:
     """The picture of a topology's parts."""
     contents = contents_of(parts)
-    routes = routes_of(contents.grid, contents.mirrors)
+    routes = routes_of(contents.grid, (*contents.mirrors, *contents.standbys))
     headings = _headings(contents)
     places = places_of(contents, routes, headings)
     shapes = [
@@ -33,7 +33,7 @@ def drawn(parts: Parts) -> Scene:
         *_networks(contents, places),
         *(shape for card in contents.cards for shape in card_shapes(card, places)),
         *_applications(places),
-        *mirror_shapes(contents, routes, places),
+        *edge_shapes(contents, routes, places),
     ]
     title = f"{contents.name}: {contents.layout} over {plural(len(contents.grid.sites), 'site')}"
     return Scene(

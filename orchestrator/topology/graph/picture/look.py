@@ -84,6 +84,7 @@ def style_sheet() -> str:
         ".quorum { fill: none; stroke-width: 1.5; stroke-dasharray: 5 3; }",
         ".join { fill: none; stroke-width: 1.5; stroke-dasharray: 5 3; }",
         ".mirror-line { fill: none; stroke-width: 2.5; stroke-linejoin: round; }",
+        ".standby-line { fill: none; stroke-width: 1.5; stroke-dasharray: 5 4; stroke-linejoin: round; }",
         ".observed { stroke-dasharray: 7 4; }",
         ".flow { fill: none; stroke-width: 1.5; }",
         ".network { fill: none; stroke-width: 1.5; stroke-dasharray: 1 4; stroke-linecap: round; }",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.topology.graph.parts import Application, Mirror, Network, Parts, Site
+from orchestrator.topology.graph.parts import Application, Mirror, Network, Parts, Site, Standby
 from orchestrator.topology.graph.picture.contents import (
     ROW_KINDS,
     Footer,
@@ -96,6 +96,7 @@ class Contents:
     cards: tuple[Card, ...]
     mirrors: tuple[Mirror, ...]
     networks: tuple[Network, ...]
+    standbys: tuple[Standby, ...]
 
     def card(self, cluster: str) -> Card:
         """The card of one cluster."""
@@ -150,4 +151,5 @@ def contents_of(parts: Parts) -> Contents:
         cards=tuple(cards),
         mirrors=tuple(mirror for mirror in parts.mirrors if {mirror.source, mirror.target} <= drawn),
         networks=parts.networks,
+        standbys=tuple(one for one in parts.standbys if {one.source, one.target} <= drawn),
     )

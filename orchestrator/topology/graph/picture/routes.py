@@ -1,4 +1,4 @@
-"""Which way each mirror takes: straight across the gap between two sites, or along a lane below them."""
+"""Which way each mirror and standby takes: straight across the gap between two sites, or below them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.topology.graph.parts import Mirror
+from orchestrator.topology.graph.parts import Mirror, Standby
 from orchestrator.topology.graph.picture.grid import Grid
+
+Edge = Mirror | Standby
+"""What leads from one cluster to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Straight:
     """Across gap `gap` (between columns `gap - 1` and `gap`), the `slot`-th of those in this row."""
 
-    mirror: Mirror
+    edge: Edge
     gap: int
     row: int
     slot: int = 0
@@ -38,7 +41,7 @@ class End:
 class Detour:
     """Out of the source into a gap, down to a lane, along it, and up a gap into the target."""
 
-    mirror: Mirror
+    edge: Edge
     source: End
     target: End
     lane: int = 0
@@ -46,13 +49,13 @@ class Detour:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The ways of all mirrors."""
+    """The ways of all of them."""
 
     straight: tuple[Straight, ...]
     detours: tuple[Detour, ...]
 
     def slots(self, gap: int, row: int) -> int:
-        """How many mirrors go straight across a gap in a row."""
+        """How many go straight across a gap in a row."""
         return sum((route.gap, route.row) == (gap, row) for route in self.straight)
 
     def tracks(self, gap: int, *, is_right: bool) -> int:
@@ -68,33 +71,33 @@ class Routes:
         return [end for detour in self.detours for end in (detour.source, detour.target)]
 
 
-def routes_of(grid: Grid, mirrors: Sequence[Mirror]) -> Routes:
+def routes_of(grid: Grid, edges: Sequence[Edge]) -> Routes:
     """Straight where two clusters face each other in one row; else a detour."""
     straight: list[Straight] = []
     detours: list[Detour] = []
     slots: Counter[tuple[int, int]] = Counter()
-    for mirror in mirrors:
-        source, target = grid.band(mirror.source), grid.band(mirror.target)
+    for edge in edges:
+        source, target = grid.band(edge.source), grid.band(edge.target)
         gap = max(source.first, target.first)
         is_facing = source.last + 1 == target.first or target.last + 1 == source.first
         if is_facing and source.row == target.row:
-            straight.append(Straight(mirror, gap, source.row, slots[gap, source.row]))
+            straight.append(Straight(edge, gap, source.row, slots[gap, source.row]))
             slots[gap, source.row] += 1
         else:
-            detours.append(_detour(grid, mirror))
+            detours.append(_detour(grid, edge))
     # A short detour lies inside the long ones: its lane comes first.
     detours.sort(key=lambda detour: abs(detour.source.gap - detour.target.gap))
     return Routes(tuple(straight), tuple(_numbered(detours)))
 
 
-def _detour(grid: Grid, mirror: Mirror) -> Detour:
-    source, target = grid.band(mirror.source), grid.band(mirror.target)
+def _detour(grid: Grid, edge: Edge) -> Detour:
+    source, target = grid.band(edge.source), grid.band(edge.target)
     is_leftward = target.last < source.first
     if is_leftward:
-        ends = End(mirror.source, False, source.first), End(mirror.target, True, target.last + 1)
+        ends = End(edge.source, False, source.first), End(edge.target, True, target.last + 1)
     else:
-        ends = End(mirror.source, True, source.last + 1), End(mirror.target, False, target.first)
-    return Detour(mirror, *ends)
+        ends = End(edge.source, True, source.last + 1), End(edge.target, False, target.first)
+    return Detour(edge, *ends)
 
 
 def _numbered(detours: Sequence[Detour]) -> list[Detour]:
