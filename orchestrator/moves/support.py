@@ -11,7 +11,7 @@ from typing import Literal
 
 from orchestrator.errors import DcctlError
 from orchestrator.replication.engine import engine_of
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 
 Verb = Literal[
     "sim workload", "drill", "failover", "failback", "switchover", "status", "watch", "offsets", "relocate"
@@ -20,11 +20,14 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one verb handles: layouts, replication policies, and consumers that read by a pattern."""
+    """What one verb handles: layouts, replication policies, consumers that read by a pattern, and those whose
+    group id is not their name.
+    """
 
     layouts: frozenset[str]
     policies: frozenset[str] = frozenset({"default"})
     patterns: bool = False
+    group_ids: bool = False
 
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
@@ -32,13 +35,13 @@ _BOTH = frozenset({"default", "identity"})
 _ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(_MIRRORED, patterns=True),
+    "sim workload": Support(_MIRRORED, patterns=True, group_ids=True),
     "drill": Support(frozenset({"active-passive"})),
     "failover": _ROUTED,
     "switchover": _ROUTED,
     "failback": _ROUTED,
     "status": Support(frozenset({"active-passive"})),
-    "watch": Support(_MIRRORED, _BOTH),
+    "watch": Support(_MIRRORED, _BOTH, patterns=True, group_ids=True),
     "offsets": Support(_MIRRORED, _BOTH),
     "relocate": Support(_MIRRORED),
 }
@@ -70,8 +73,13 @@ def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
         if not mirror.managed:
             yield f"{name} is not managed by dcctl"
         yield from (f"{name} {what}" for what in engine_of(mirror).unsupported(mirror))
-    if not known.patterns:
-        sources = {mirror.source for mirror in topology.replication}
-        for consumer in topology.consumers:
-            if consumer.pattern is not None and consumer.cluster in sources:
-                yield f"consumer {consumer.name} reads by a pattern"
+    for consumer in topology.consumers:
+        yield from _unsupported_of(topology, consumer, known)
+
+
+def _unsupported_of(topology: Topology, consumer: Consumer, known: Support) -> Iterator[str]:
+    is_mirrored = any(mirror.source == consumer.cluster for mirror in topology.replication)
+    if not known.patterns and consumer.pattern is not None and is_mirrored:
+        yield f"consumer {consumer.name} reads by a pattern"
+    if not known.group_ids and consumer.group not in {None, consumer.name}:
+        yield f"consumer {consumer.name} has another group id than its name: {consumer.group}"
