@@ -31,12 +31,14 @@ def status(
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.cli.status_headline import headline
+    from orchestrator.cli.status_places import place_headline
     from orchestrator.cli.status_view import render_status
     from orchestrator.watch.status import topology_status
 
     topology = given_topology(file)
     found = topology_status(topology, target or None)
-    summary = "; ".join(headline(mirror) for mirror in found["mirrors"])
+    lines = [*map(headline, found["mirrors"]), *map(place_headline, found["places"])]
+    summary = "; ".join(lines)
     emit(
         found,
         as_json=as_json,
@@ -44,7 +46,7 @@ def status(
         render=lambda console: render_status(found, console, topology.consumers, full=full),
     )
     if check:
-        raise typer.Exit(readiness(found["mirrors"]))
+        raise typer.Exit(readiness([*found["mirrors"], *found["places"]]))
 
 
 def readiness(mirrors: Iterable[Mapping[str, Any]]) -> int:

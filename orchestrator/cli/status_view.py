@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.status_headline import has_price, headline
+from orchestrator.cli.status_places import place_headline, place_lines
 from orchestrator.cli.tables import Number, Rows, pick_worst, rows_each, total
 from orchestrator.moves.in_status import Told
 from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
@@ -47,6 +48,13 @@ def render_status(
     for mirror in status["mirrors"]:
         told = [part.row(**row) for part in parts for row in mirror[part.key]]
         _render_mirror(mirror, told, console, _Room(full=full, rows=at_most))
+    if not status["mirrors"] and not status.get("places", ()):
+        console.print("[yellow]![/] By this file no application goes anywhere once its cluster is left")
+    for place in status.get("places", ()):
+        colour = "yellow" if place["would_refuse"] or place.get("open_run") else "green"
+        console.print(f"\n[bold {colour}]{escape(place_headline(place))}[/]")
+        for line in place_lines(place):
+            console.print(f"  {escape(line)}")
 
 
 @dataclass(frozen=True, slots=True)

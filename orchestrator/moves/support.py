@@ -40,7 +40,7 @@ SUPPORT: Mapping[Verb, Support] = {
     "failover": _ROUTED,
     "switchover": _ROUTED,
     "failback": _ROUTED,
-    "status": Support(frozenset({"active-passive"})),
+    "status": _ROUTED,
     "watch": Support(_MIRRORED, _BOTH, patterns=True, group_ids=True),
     "offsets": Support(_MIRRORED, _BOTH),
     "relocate": Support(_MIRRORED),

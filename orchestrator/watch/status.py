@@ -49,6 +49,7 @@ from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.registration import effects_of, effects_with, who_can_move
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.if_lost import groups_told, loss_told, not_movable, plan_if_lost, would_refuse
+from orchestrator.watch.place_status import place_status, unmirrored
 from orchestrator.watch.status_parts import rows_of_kinds, status_parts
 from orchestrator.watch.watcher import INTERVAL_S
 from orchestrator.wording import listed
@@ -59,15 +60,22 @@ _GROWING_S = 10.0
 def topology_status(topology: Topology, target: str | None = None) -> dict[str, Any]:
     """The status of each mirror (of those into `target`), as `dcctl status --json` prints it.
 
+    `places`: of each cluster whose consumers would go where no mirror leads from it. Along a mirror into a
+    centre nobody goes, so none is there.
+
     Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
     addresses. A target that does not answer is part of the status, not an error.
     """
     refuse_unsupported(topology, "status")
+    places = [place_status(topology, left, entered) for left, entered in unmirrored(topology, target)]
+    is_central = topology.is_laid_out({"aggregation"})
+    mirrors = () if is_central or (places and target) else mirrors_into(topology, target)
     return {
         "topology": topology.name,
         **(holds := _holds(topology)),
         **_fences(topology, holds["holds_problem"]),
-        "mirrors": [mirror_status(topology, mirror) for mirror in mirrors_into(topology, target)],
+        "mirrors": [mirror_status(topology, mirror) for mirror in mirrors],
+        "places": places,
     }
 
 
@@ -172,7 +180,12 @@ def _guards(estate: Estate, now_s: float) -> list[dict[str, Any]] | None:
 def _grown_since(estate: Estate, observation: Snapshot) -> frozenset[str]:
     """Landing topics that have grown at the target since they were observed: somebody writes there."""
     seen = observation.cluster(estate.feed.target).log_ends.value or {}
-    own = [tp for tp in seen if tp.topic in estate.mirror.topics]
+    # Where the file has writers of its own there, that they write is no news.
+    own = [
+        tp
+        for tp in seen
+        if tp.topic in estate.mirror.topics and estate.topology.topic(tp.topic, estate.feed.target) is None
+    ]
     try:
         now = estate.target.end_offsets(own)
     except DcctlError:

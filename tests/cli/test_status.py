@@ -96,7 +96,7 @@ UNMEASURED = [
 def shown(found: dict[str, Any], width: int = 80) -> str:
     """What a terminal of this width shows."""
     out = io.StringIO()
-    render_status({"mirrors": [found]}, Console(file=out, width=width))
+    render_status({"places": [], "mirrors": [found]}, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -108,7 +108,7 @@ def test_commands_name_the_file_as_everywhere(
 ) -> None:
     """As it can be pasted; of the simulation that runs they need none."""
     speak_of(file)
-    render_status({"mirrors": [moved()]}, console)
+    render_status({"places": [], "mirrors": [moved()]}, console)
     speak_of_no_file()
     assert command in capsys.readouterr().out
 
@@ -256,7 +256,7 @@ def test_an_open_fence_is_told_before_the_mirrors() -> None:
     out = io.StringIO()
     gone = {**fence, "not_in_file": ["User:returns"]}
     unread = {**fence, "problem": "node 7: is no JSON", "since_s": None, "writing": None, "reading": None}
-    found = {"fences": [fence, half, gone, unread], "fences_problem": "", "mirrors": [mirror()]}
+    found = {"fences": [fence, half, gone, unread], "fences_problem": "", "places": [], "mirrors": [mirror()]}
     render_status(found, Console(file=out, width=300))
     first, second, third, fourth, *_ = out.getvalue().splitlines()
     assert first == (
@@ -267,7 +267,7 @@ def test_an_open_fence_is_told_before_the_mirrors() -> None:
     assert fourth == "FENCED maybe at west by r1-fence, whose journal cannot be read: node 7: is no JSON"
     assert "maybe denied reading: User:billing" in second
     out = io.StringIO()
-    unread = {"fences": None, "fences_problem": "coordination: no answer", "mirrors": []}
+    unread = {"fences": None, "fences_problem": "coordination: no answer", "places": [], "mirrors": []}
     render_status(unread, Console(file=out, width=300))
     assert out.getvalue() == "? whether a fence stands: coordination: no answer\n"
 
@@ -351,7 +351,7 @@ def test_a_check_tells_by_its_status_whether_a_failover_could_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One mirror is enough to refuse; without `--check` the status only says that it could be told."""
-    found = {"topology": "t", "mirrors": [mirror(), mirror(would_refuse=closed)]}
+    found = {"topology": "t", "places": [], "mirrors": [mirror(), mirror(would_refuse=closed)]}
     monkeypatch.setattr("orchestrator.watch.status.topology_status", lambda *_: found)
     for options, expected in (([], 0), (["--check"], status), (["--check", "--json"], status)):
         assert run(["status", FILE, *options]) == expected

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.cli.status_places import place_headline, place_lines
 from orchestrator.errors import UsageError
+from orchestrator.watch.place_status import place_status, unmirrored
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
@@ -75,3 +77,22 @@ def test_whoever_has_no_standby_is_named(estates: Estates) -> None:
     operator = at_work(estates)
     with pytest.raises(UsageError, match="the file has no application of centre that goes to dc1"):
         operator.switchover(to="dc1", left="centre")
+
+
+def test_status_tells_what_the_loss_of_a_centre_would_cost_as_its_failover_does(estates: Estates) -> None:
+    """And where its consumers work, once they have gone."""
+    operator = at_work(estates)
+    topology, servers = operator.estate.topology, operator.estate.servers
+    assert unmirrored(topology) == [("centre", "reserve")]
+    found = place_status(topology, "centre", "reserve", servers=servers)
+    assert found["would_refuse"] == []
+    assert {row["group"]: (row["exact"], row["partitions"]) for row in found["groups"]} == {
+        "reporting": (6, 6),
+        "audit": (3, 3),
+    }
+    assert found["working_at"] == "centre"
+    assert place_headline(found).startswith("centre → reserve: if centre were lost now, 2 groups could go on")
+    assert operator.switchover(to="reserve", left="centre").outcome == "ok"
+    found = place_status(topology, "centre", "reserve", servers=servers)
+    assert place_headline(found).endswith("the way back: dcctl failback FILE --to centre")
+    assert list(place_lines(found))
