@@ -48,7 +48,7 @@ def render_status(
     for mirror in status["mirrors"]:
         told = [part.row(**row) for part in parts for row in mirror[part.key]]
         _render_mirror(mirror, told, console, _Room(full=full, rows=at_most))
-    if not status["mirrors"] and not status.get("places", ()):
+    if not status["mirrors"] and status.get("places") == []:
         console.print("[yellow]![/] By this file no application goes anywhere once its cluster is left")
     for place in status.get("places", ()):
         colour = "yellow" if place["would_refuse"] or place.get("open_run") else "green"

@@ -267,7 +267,7 @@ def test_an_open_fence_is_told_before_the_mirrors() -> None:
     assert fourth == "FENCED maybe at west by r1-fence, whose journal cannot be read: node 7: is no JSON"
     assert "maybe denied reading: User:billing" in second
     out = io.StringIO()
-    unread = {"fences": None, "fences_problem": "coordination: no answer", "places": [], "mirrors": []}
+    unread = {"fences": None, "fences_problem": "coordination: no answer", "mirrors": []}
     render_status(unread, Console(file=out, width=300))
     assert out.getvalue() == "? whether a fence stands: coordination: no answer\n"
 
