@@ -104,7 +104,7 @@ def test_every_title_of_a_step_is_an_imperative_with_an_object() -> None:
     # Of a batch of an apply its objects follow: `Create topic orders at west`.
     without_object = {"Add", "Create", "Delete", "Move", "Restart", "Resume", "Set"}
     verbs = {"Allow", "Compare", "Copy", "Correct", "Count", "Create", "Deny", "Configure", "Open", "Record"}
-    verbs |= {"Remove", "Save", "Set", "Start", "Stop", "Translate", "Verify", "Wait", "Write", "Run"}
+    verbs |= {"Read", "Remove", "Save", "Set", "Start", "Stop", "Translate", "Verify", "Wait", "Write", "Run"}
     assert len(titles) > 30
     wrong = [
         title

@@ -13,23 +13,28 @@ from typing import NamedTuple
 from orchestrator.ports.servers import Record
 
 _FORMAT = 0
-_HEAD = struct.Struct(">BqqB")
+_HEAD = struct.Struct(">BqqH")
+_MOST = 0xFFFF
 
 
 class Kept(NamedTuple):
-    """One record of a map's topic: in which incarnation of it, at which offset."""
+    """One record of a map's topic: of which mirror, in which incarnation of the topic, at which offset.
 
+    `mirror`: its source and target. Names of topics alone would not tell `a-b` to `c` from `a` to `b-c`.
+    """
+
+    mirror: tuple[str, str]
     topic_id: str
     record: Record
 
 
 def encode_kept(kept: Kept) -> tuple[bytes, bytes | None]:
-    """Key and value in the copy. Raises `ValueError` for a topic id of more than 255 bytes."""
-    record, topic_id = kept.record, kept.topic_id.encode()
-    if len(topic_id) > 255:
-        raise ValueError(f"topic id of {len(topic_id)} bytes")
-    head = _HEAD.pack(_FORMAT, record.offset, record.timestamp_ms, len(topic_id))
-    return head + topic_id + (record.key or b""), record.value
+    """Key and value in the copy. Raises `ValueError` for names that are too long."""
+    record, whose = kept.record, "\n".join((*kept.mirror, kept.topic_id)).encode()
+    if len(whose) > _MOST:
+        raise ValueError(f"names of {len(whose)} bytes, where {_MOST} are kept")
+    head = _HEAD.pack(_FORMAT, record.offset, record.timestamp_ms, len(whose))
+    return head + whose + (record.key or b""), record.value
 
 
 def decode_kept(record: Record, topic: str) -> Kept | None:
@@ -41,15 +46,17 @@ def decode_kept(record: Record, topic: str) -> Kept | None:
     if version != _FORMAT or len(key) < _HEAD.size + length:
         return None
     try:
-        topic_id = key[_HEAD.size : _HEAD.size + length].decode()
-    except UnicodeDecodeError:
+        source, target, topic_id = key[_HEAD.size : _HEAD.size + length].decode().split("\n")
+    except ValueError:
         return None
     own = key[_HEAD.size + length :]
-    return Kept(topic_id, Record(topic, 0, offset, timestamp_ms, own, record.value))
+    return Kept((source, target), topic_id, Record(topic, 0, offset, timestamp_ms, own, record.value))
 
 
-def newest_kept(chunks: Iterable[Sequence[Record]], topic: str) -> tuple[str, list[Record]]:
-    """The records of a map's topic as they were written, and which incarnation of it they are of.
+def newest_kept(
+    chunks: Iterable[Sequence[Record]], topic: str, mirror: tuple[str, str]
+) -> tuple[str, list[Record]]:
+    """The records of a mirror's map as they were written to `topic`, and which incarnation of it they are of.
 
     The one that came last: a watcher that is slow may still copy the one before. Each offset once, in order;
     an empty id and nothing where there is none.
@@ -58,7 +65,7 @@ def newest_kept(chunks: Iterable[Sequence[Record]], topic: str) -> tuple[str, li
     for chunk in chunks:
         for record in chunk:
             kept = decode_kept(record, topic)
-            if kept is not None:
+            if kept is not None and kept.mirror == mirror:
                 by_id.setdefault(kept.topic_id, {}).setdefault(kept.record.offset, kept.record)
     if not by_id:
         return "", []

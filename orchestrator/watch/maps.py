@@ -54,7 +54,7 @@ class MapCopier:
         self._from = TopicPartition(engine.map_topic(mirror), 0)
         self._to = TopicPartition(mirror.kept_map_topic, 0)
         self._watched, self._place, self._writer, self._log = watched, place, writer, log
-        self._topic_id, self._next = "", 0
+        self._of, self._topic_id, self._next = (mirror.source, mirror.target), "", 0
         self._is_known = False
         self._said = ""
         self._stopped = threading.Event()
@@ -95,7 +95,9 @@ class MapCopier:
 
     def _write(self, records: Sequence[Record]) -> int:
         try:
-            self._writer.write([encode_kept(Kept(self._topic_id, one)) for one in records], _WITHIN_S)
+            self._writer.write(
+                [encode_kept(Kept(self._of, self._topic_id, one)) for one in records], _WITHIN_S
+            )
         except UnacknowledgedError:
             # What was taken and what was not is seen in the copy.
             self._is_known = False
@@ -119,7 +121,8 @@ class MapCopier:
             {self._to: (max(log.start_offset, log.end_offset - _LAST), log.end_offset)}
         ):
             for record in chunk:
-                newest = decode_kept(record, self._from.topic) or newest
+                found = decode_kept(record, self._from.topic)
+                newest = found if found is not None and found.mirror == self._of else newest
         return ("", 0) if newest is None else (newest.topic_id, newest.record.offset + 1)
 
     def _run(self) -> None:

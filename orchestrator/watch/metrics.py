@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import structlog
@@ -18,6 +18,7 @@ from orchestrator.replication.engine import UNKNOWN, MirrorHealth
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Consumer
+from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.status_parts import refuse_taken, status_parts
 from orchestrator.watch.watcher import Watcher
@@ -52,14 +53,18 @@ class WatchCollector(Collector):
             health = watcher.health.newest if watcher.health is not None else None
             with watcher.lock:
                 history, now_s = watcher.history, time.time()
-                values = history_values(history, health, now_s)
-                of_mirror = () if watcher.health is None else mirror_values(history, health, now_s)
+                mirrored = watcher.watched.topics
+                values = history_values(history, health, now_s, mirrored)
+                of_mirror = () if watcher.health is None else mirror_values(history, health, now_s, mirrored)
                 for name, labels, value in (*values, *of_mirror):
                     gauges[name].add_metric([*sides, *labels], value)
                 words, judged_at_s = _words_of(history), history.ages_at_s(now_s)
             for kind, part in self._parts.items():
                 for name, own, known in self._measured(kind, part, words, judged_at_s):
                     gauges[name].add_metric([*sides, *own], _number(known))
+            for copier in watcher.maps:
+                behind = _number(copier.lag_records)
+                gauges["map_copy_lag_records"].add_metric([*sides, copier.mirror.source], behind)
             are_same = watcher.clusters.are_same
             gauges["same_clusters"].add_metric(sides, _UNKNOWN if are_same is None else float(are_same))
         yield from gauges.values()
@@ -109,6 +114,10 @@ _GAUGES: dict[str, tuple[str, Sequence[str]]] = {
     "mirror_heartbeat_age_seconds": ("Age of the newest heartbeat that came through the mirror", []),
     "mirror_look_age_seconds": ("Age of what is known of the mirror: connectors, lag, heartbeats", []),
     "connector_running": ("Whether a connector and all its tasks run", ["connector"]),
+    "map_copy_lag_records": (
+        "Records by which the copy of a map that lies at the source is behind it, by the mirror's source",
+        ["map_from"],
+    ),
     "application_positions_age_seconds": (
         "Age of what the watcher keeps of an application beside committed offsets",
         ["application"],
@@ -117,14 +126,17 @@ _GAUGES: dict[str, tuple[str, Sequence[str]]] = {
 
 
 def history_values(
-    history: SampleHistory, health: MirrorHealth | None, now_s: float
+    history: SampleHistory, health: MirrorHealth | None, now_s: float, mirrored: Collection[str] | None = None
 ) -> Iterator[tuple[str, list[str], float]]:
-    """Name, labels beyond the mirror's, and value of each metric, by a clock that says `now_s`."""
+    """Name, labels beyond the mirror's, and value of each metric, by a clock that says `now_s`.
+
+    `mirrored`: the topics that the mirror copies; by default all whose logs were sampled.
+    """
     yield "watch_round_age_seconds", [], _age(now_s, history.last_sign_of_life_s)
     yield "watch_good_round_age_seconds", [], _age(now_s, history.last_good_at_s)
     window = history.loss_window()
     yield "source_up", [], float(history.last_good_at_s is not None and window is None)
-    ends = history.newest_ends()
+    ends = _ends(history, mirrored)
     judged_at_s = history.ages_at_s(now_s)
     replicated = health.replicated if health else None
     if replicated is None:
@@ -144,7 +156,7 @@ def history_values(
 
 
 def mirror_values(
-    history: SampleHistory, health: MirrorHealth | None, now_s: float
+    history: SampleHistory, health: MirrorHealth | None, now_s: float, mirrored: Collection[str] | None = None
 ) -> Iterator[tuple[str, list[str], float]]:
     """The same of the mirror (`health`: None before the first look at it).
 
@@ -153,7 +165,7 @@ def mirror_values(
     yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
     if health is None:
         return
-    ends, judged_at_s = history.newest_ends(), history.ages_at_s(now_s)
+    ends, judged_at_s = _ends(history, mirrored), history.ages_at_s(now_s)
     yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
     is_known = health.replicated is not None
     gaps = silent_gaps(health, history.sampled_ends(), history.recreated)
@@ -163,6 +175,12 @@ def mirror_values(
     lag = health.lag_records(ends)
     for tp in sorted(ends):
         yield "mirror_lag_records", [tp.topic, str(tp.partition)], float(lag[tp]) if is_known else _UNKNOWN
+
+
+def _ends(history: SampleHistory, mirrored: Collection[str] | None) -> dict[TopicPartition, LogEnd]:
+    """What the place has by other ways is neither at risk nor behind."""
+    ends = history.newest_ends()
+    return {tp: log for tp, log in ends.items() if mirrored is None or tp.topic in mirrored}
 
 
 def serve_metrics(

@@ -149,7 +149,7 @@ def mirror_status(
         "last_move": last_move,
         "guards": guards,
         "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
-        "mirror": _mirror(health, history, plan, judged_at_s),
+        "mirror": _mirror(mirror, health, history, plan, judged_at_s),
         "loss": loss_told(plan),
         "groups": groups_told(estate.groups, plan),
     }
@@ -329,8 +329,10 @@ def _watcher(now_s: float, history: SampleHistory, problem: str) -> dict[str, An
     }
 
 
-def _mirror(health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_s: float) -> dict[str, Any]:
-    ends = history.newest_ends()
+def _mirror(
+    mirror: Replication, health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_s: float
+) -> dict[str, Any]:
+    ends = {tp: log for tp, log in history.newest_ends().items() if tp.topic in mirror.topics}
     lag: dict[str, int] = {}
     for tp, records in health.lag_records(ends).items():
         lag[tp.topic] = lag.get(tp.topic, 0) + records

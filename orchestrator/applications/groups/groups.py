@@ -88,7 +88,7 @@ class TakeSampledPositions(
     Look[RecordedPositions],
     name="take-sampled-positions",
     phase="translate",
-    title="Take the positions of the groups at {cluster} that the watcher has recorded",
+    title="Read the positions of the groups at {cluster} that the watcher has recorded",
     expected_s=0.1,
 ):
     """What the groups had committed at a cluster that is gone, by the samples of a watcher elsewhere."""
@@ -123,7 +123,7 @@ class AwaitRead(
     Look[Nothing],
     name="await-read",
     phase="drain",
-    title="Wait until the groups at {cluster} have read what the producers that move had written there",
+    title="Wait until groups have read at {cluster} what the producers that move had written",
     expected_s=2.0,
     timeout_s=60.0,
 ):

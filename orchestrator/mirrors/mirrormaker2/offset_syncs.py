@@ -49,7 +49,7 @@ def read_kept_map(place: Kafka, mirror: Replication) -> Iterator[Sequence[Record
         raise NoMapError(subject, "there is no such topic", f"dcctl apply FILE creates it; {hint}")
     log = place.log_ends([partition])[partition]
     chunks = place.read_records({partition: (log.start_offset, log.end_offset)})
-    _, records = newest_kept(chunks, mirror.offset_syncs_topic)
+    _, records = newest_kept(chunks, mirror.offset_syncs_topic, (mirror.source, mirror.target))
     if not records:
         raise NoMapError(subject, f"no watcher has copied the map of {mirror.source} → {mirror.target}", hint)
     yield records

@@ -13,9 +13,7 @@ from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.wording import listed, plural
 
-_LIMIT = (
-    "each mirror that positions are led along copies, skips no record, and has its topics at the other side"
-)
+_LIMIT = "each mirror that positions are led along copies, skips no record, and what is read is there"
 _MEND = "dcctl apply FILE starts what is stopped and creates what is missing; dcctl drift FILE names it"
 
 
