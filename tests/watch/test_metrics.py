@@ -112,6 +112,7 @@ def scraped(
         history=history,
         health=SimpleNamespace(newest=health),
         clusters=SimpleNamespace(are_same=are_same),
+        maps=(),
     )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(WatchCollector([cast("Watcher", watcher)]))
