@@ -13,7 +13,7 @@ from dataclasses import replace
 from orchestrator.imports.seen import SeenCluster, SeenEstate
 from orchestrator.replication.engine import TracedCluster, all_engines
 
-_OWN = re.compile(r"__.*|dcctl-samples\..+\.internal")
+_OWN = re.compile(r"__.*|dcctl-(?:samples|map)\..+\.internal")
 _CONNECT = re.compile(r"(_?(?:.+[-_.])?connect.*[-_.])(config|offset|status)(?:s|es)?")
 _OF_CONNECT = frozenset({"config", "offset", "status"})
 

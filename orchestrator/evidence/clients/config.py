@@ -64,7 +64,7 @@ class ConsumerConfig:
 
     `hold_lag_records` keeps it so many records behind the end, over all its partitions together;
     `stop_after_records` makes it commit and end; `max_rate_records_per_s` slows it down. What it holds back
-    is counted in offsets: where a log has gaps, records are fewer. `group`: its group id, if not `name`.
+    is counted in offsets: where a log has gaps, records are fewer.
     """
 
     name: str

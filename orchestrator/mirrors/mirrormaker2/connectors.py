@@ -241,13 +241,13 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
 
 
 def _groups_at(topology: Topology, cluster: str) -> list[str]:
-    """Groups that work at a cluster by the file, and read copies there."""
-    return [
+    """Groups that work at a cluster by the file, and read copies there, in an order that no file decides."""
+    return sorted(
         group
         for consumer in topology.consumers_of(cluster)
         for group in consumer.groups
         if any(topology.topic(name, cluster) is None for name in topology.topics_read(consumer))
-    ]
+    )
 
 
 def _checkpoint_connector(

@@ -228,10 +228,20 @@ def managed_mirror(topology: Topology, seen: SeenMirror) -> tuple[Replication, s
     mirror = replace(mirror, connectors=overrides)
     for name, config in configurations(topology, mirror).items():
         has = seen.connectors[name]
-        other = sorted(key for key in config.keys() | has.keys() if config.get(key) != has.get(key))
+        keys = config.keys() | has.keys()
+        other = sorted(key for key in keys if not _is_alike(key, config.get(key), has.get(key)))
         if other:
             return seen.mirror, f"its connector {name} is set up otherwise ({', '.join(other[:3])})"
     return mirror, ""
+
+
+def _is_alike(key: str, wanted: str | None, has: str | None) -> bool:
+    """Whether a setting is the file's. Groups at work at the target stand behind what is always left out:
+    which these are follows from consumers.
+    """
+    if key == "groups.exclude" and wanted is not None and has is not None:
+        return has == wanted or has.startswith(f"{wanted},")
+    return wanted == has
 
 
 def _overrides(wanted: Mapping[str, str], has: Mapping[str, str]) -> dict[str, str]:
