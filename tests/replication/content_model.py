@@ -32,7 +32,8 @@ class World:
 
     `passed`: the first source offset that the mirror has not come to. `start`: where the source's log begins.
     `copy_id`: which copy this is, and `seen`: of those that a watcher has seen, from which source offset on
-    records were surely written since. `is_overtaken`: retention took what the mirror was copying again.
+    records were surely written since. `is_overtaken`: retention took what the mirror was copying again;
+    `lost_unseen`: the target has lost what the newest sync tells of, and of a mirror that runs nobody sees it.
     """
 
     source: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class World:
     copy_id: int = 0
     seen: dict[int, int] = field(default_factory=dict)
     is_overtaken: bool = False
+    lost_unseen: bool = False
 
     def content(self, held: tuple[int, int]) -> Content:
         key, value = held
@@ -72,6 +74,7 @@ class World:
         self.slots[self.target_end] = offset, self.epoch
         if self.is_first or keeps_sync:
             self.syncs.append((offset, self.target_end))
+            self.lost_unseen = False
         self.is_first = False
         self.target_end += 1
         self.at = offset + 1
@@ -95,6 +98,10 @@ class World:
         """The copy is deleted and made anew, and the mirror goes on where it was."""
         self.slots, self.target_end, self.is_first = {}, 0, not loses_sync
         self.copy_id += 1
+        self._note_loss()
+
+    def _note_loss(self) -> None:
+        self.lost_unseen |= bool(self.syncs) and self.target_end <= self.syncs[-1][1]
 
     def see_copy(self) -> None:
         self.seen.setdefault(self.copy_id, self.end)
@@ -120,6 +127,7 @@ class World:
         self.target_end = max(0, self.target_end - count)
         self.slots = {d: slot for d, slot in self.slots.items() if d < self.target_end}
         self.epoch += 1
+        self._note_loss()
 
     def sample(self, position: int, reach: int) -> None:
         if position <= self.start:
@@ -153,16 +161,21 @@ class World:
         if not stretch.is_uncut and (since is None or wanted.offset < since):
             return by_map
         span = stretch_to_read(stretch, self.target_end, is_before=wanted.is_before)
-        records = [
-            ReadContent(PARTITION, d, self.slots[d][1], self.content(self.held[self.slots[d][0]]))
-            for d in span
-            if d in self.slots
-        ]
+        records = self.copies(span)
         return checked(
             by_map,
             wanted,
             ReadStretch(span.start, span.stop, records, wanted.offset <= stretch.passed, stretch.is_uncut),
         )
+
+    def copies(self, span: range) -> list[ReadContent]:
+        """What a reader gets of the target's log: all in a range, and the first behind it."""
+        there = [d for d in sorted(self.slots) if d >= span.start]
+        inside = sum(d < span.stop for d in there)
+        return [
+            ReadContent(PARTITION, d, self.slots[d][1], self.content(self.held[self.slots[d][0]]))
+            for d in there[: inside + 1]
+        ]
 
     @property
     def repeats_unseen(self) -> bool:
