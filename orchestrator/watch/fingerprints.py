@@ -30,6 +30,7 @@ _READ_TIMEOUT_S = 2.0
 _RECORD_EVERY_S = 10.0
 _AGAIN_AFTER_S = 1.0
 _REMEMBERED_ROUNDS = 8
+_FORGOTTEN_EVERY = 4
 # About 100 bytes each: 20 rounds, in which all is written once, hold some ten thousands.
 _WRITTEN_AT_ONCE = 2_500
 # No record nears Kafka's limit of 1 MB.
@@ -142,8 +143,10 @@ class FingerprintKeeper:
                     self._partitions[tp].wanted.clear()
             for positions in self._positions.values():
                 self._want(positions)
-            for partition in self._partitions.values():
-                self._forget_old(partition)
+            for tp, partition in self._partitions.items():
+                # Not all in one round: of many positions it takes longer than anything else here.
+                if tp.partition % _FORGOTTEN_EVERY == self._round % _FORGOTTEN_EVERY:
+                    self._forget_old(partition)
         # What is known before a round's ends are read holds when they are.
         self._passed_before = self._passed()
         self._copies_before = {

@@ -113,6 +113,6 @@ def test_with_which_isolation_level_a_mirror_reads_its_own_connector_says() -> N
         return own
 
     workers = cast(Connect, SimpleNamespace(configuration=configuration))
-    asked = Asked(lambda name: pytest.fail(name), lambda _: workers)
+    asked = Asked(pytest.fail, lambda _: workers)
     assert engine_of(_MIRROR).isolation_level(asked, _MIRROR) == "read_uncommitted"
     assert asked_for == [connector_names(_MIRROR).source]
