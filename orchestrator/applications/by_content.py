@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.ports import FinalMap
@@ -85,7 +83,7 @@ def with_places_read_now(
         return offset_map
     fingerprints = {tp: {one.position: one for one in kept} for tp, kept in history.fingerprints.items()}
     try:
-        with _timed(budget):
+        with budget.timed():
             logs = source.log_ends(open_ones)
             with source.contents(isolation_level) as reader:
                 read = fingerprints_read(
@@ -133,7 +131,7 @@ def with_places(  # noqa: PLR0917 - a map, and all that its places are read from
         return offset_map
     budget, copies = budget or SearchBudget(), {tp: mirror.mirrored(tp) for tp in open_ones}
     try:
-        with _timed(budget), target.contents() as reader:
+        with budget.timed(), target.contents() as reader:
             return places_by_content(
                 reader,
                 offset_map,
@@ -165,13 +163,3 @@ def _written_since(
         for tp, copy in copies.items()
         if copy.topic in ids and (tp, ids[copy.topic]) in known
     }
-
-
-@contextmanager
-def _timed(budget: SearchBudget) -> Iterator[None]:
-    """Takes from the budget the time that something needs."""
-    begun = time.monotonic()
-    try:
-        yield
-    finally:
-        budget.seconds = max(0.0, budget.seconds - (time.monotonic() - begun))

@@ -6,7 +6,8 @@ What is believed of it, and why: `content.py`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -42,17 +43,27 @@ Positions = Mapping[TopicPartition, Collection[int]]
 
 @dataclass(slots=True)
 class SearchBudget:
-    """What may still be read for places by content, and how long that may still take."""
+    """What may still be read for places by content, and how long that may still take by a clock, `now_s`."""
 
     records: int = READ_AT_MOST
     seconds: float = READ_WITHIN_S
+    now_s: Callable[[], float] = float
 
     def half(self) -> SearchBudget:
         """A half of it, for what is not the last to be read."""
-        taken = SearchBudget(self.records // 2, self.seconds / 2)
+        taken = SearchBudget(self.records // 2, self.seconds / 2, self.now_s)
         self.records -= taken.records
         self.seconds -= taken.seconds
         return taken
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Takes from it the time that something needs."""
+        begun_s = self.now_s()
+        try:
+            yield
+        finally:
+            self.seconds = max(0.0, self.seconds - (self.now_s() - begun_s))
 
 
 def fingerprints_read(

@@ -185,7 +185,7 @@ def test_the_source_is_read_as_the_mirror_reads_it() -> None:
 
 def test_all_that_a_move_reads_shares_one_budget() -> None:
     """An early look takes no more than a half, and time counts as well."""
-    budget = SearchBudget()
+    budget = SearchBudget(now_s=time.monotonic)
     early = budget.half()
     assert (early.records, early.seconds, budget.records, budget.seconds) == (500_000, 5.0, 500_000, 5.0)
 

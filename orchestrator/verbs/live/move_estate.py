@@ -35,7 +35,7 @@ class Estate:
     coordination: Coordination | None
     coordination_problem: str = ""
     servers: Servers = REAL_SERVERS
-    search: SearchBudget = field(default_factory=SearchBudget, compare=False)
+    search: SearchBudget = field(default_factory=SearchBudget)
 
     @property
     def feed(self) -> MirrorRef:
