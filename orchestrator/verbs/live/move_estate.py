@@ -99,7 +99,8 @@ def open_estate(servers: Servers, topology: Topology, way: Way, them: Participan
         if coordination is not None:
             coordination.close()
         raise
-    return Estate(topology, way, target, connect, coordination, problem, servers)
+    search = SearchBudget(now_s=servers.clock.monotonic_s)
+    return Estate(topology, way, target, connect, coordination, problem, servers, search)
 
 
 def engine_along(topology: Topology, feed: MirrorRef, them: Participants) -> Engine:
