@@ -220,7 +220,7 @@ class _Asked:
         if self.stretch.start < self.log.start_offset:
             return f"the copies below offset {self.log.start_offset:,} are deleted"
         if not self.stretch.is_uncut and (written_since is None or self.wanted.offset < written_since):
-            return "the copies may have been deleted and made anew since the record was copied"
+            return "the copies may have been deleted and created again since the record was copied"
         return ""
 
     @property

@@ -169,7 +169,7 @@ def test_where_the_whole_log_may_be_another_one_only_records_written_since_it_wa
         found = places(Target(), [53], kept(53), by_map, written_since=since).translate(PARTITION, 53)
         assert found.is_exact == is_exact
         if not is_exact:
-            assert "may have been deleted and made anew" in found.reason
+            assert "may have been deleted and created again" in found.reason
 
 
 def test_of_a_mirror_that_runs_the_open_end_is_not_called_exact() -> None:
