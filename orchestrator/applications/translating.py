@@ -145,7 +145,14 @@ class TranslatePositions(
             source = run.port(Clusters).cluster(self.mirror.source)
             final = FinalMap(
                 with_places_read_now(
-                    source, target, mirror, final, recorded.positions, writers=history.writers
+                    source,
+                    target,
+                    mirror,
+                    final,
+                    recorded.positions,
+                    history=history,
+                    isolation_level=run.port(Maps).isolation_level(self.mirror),
+                    budget=run.port(Maps).search,
                 ),
                 final.logs,
             )

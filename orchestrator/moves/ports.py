@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeVar
 from orchestrator.errors import ClusterError
 from orchestrator.moves.results import MirrorEnd
 from orchestrator.ports.servers import Access, Closed
+from orchestrator.replication.by_content import SearchBudget
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.source_gaps import SourceGaps
@@ -98,6 +99,13 @@ class Maps(Protocol):
 
         Raises `DcctlError` where that cannot be read.
         """
+
+    def isolation_level(self, mirror: MirrorRef) -> str:
+        """With which a mirror reads; where nobody can be asked that with which dcctl makes them."""
+
+    @property
+    def search(self) -> SearchBudget:
+        """What this move may still read for places by content."""
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """What the mirror's source says of gaps in its partitions; nothing where it cannot be asked."""

@@ -96,6 +96,14 @@ class Follower(Opened, Protocol):
 class Contents(Closed, Protocol):
     """See `adapters.kafka.contents.ContentReader`."""
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Topics that could not be read when they were last to be, and why."""
+
+    @property
+    def fetched_bytes(self) -> int:
+        """So much was fetched in all, as far as the client tells it."""
+
     def read(
         self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float
     ) -> dict[TopicPartition, dict[range, list[ReadContent]]]:

@@ -15,12 +15,17 @@ Both hold only in a stretch of the target's log that
 
 - begins at a pair that no later sync makes void, with a record below P;
 - lacks no offset: a later identical record could stand in for a copy that compaction or deletion took;
-- was written under one leader epoch: where a log was cut and has grown again a newer epoch begins, and what
-  was cut off may have been the copy.
+- was written under one leader epoch, which is known: where a log was cut and has grown again a newer epoch
+  begins, and what was cut off may have been the copy. A copy that was deleted and made anew begins with the
+  first epoch again: where the pairs leave that open, only a record counts that was written since somebody saw
+  the copy with the id that it has.
 
-What follows such a stretch is not believed. A place is exact if its record was found once in all that the map
-leaves open, and has surely been copied: had the mirror copied records again there, this one would be among
-them.
+What follows such a stretch is not believed. And only a record counts that has surely come to the target if
+whatever is behind it has: one that the source's retention took before the mirror came to it has no copy, and
+an identical one behind it may have (see `Fingerprint.has_a_copy`).
+
+A place is exact if its record was found once in all that the map leaves open, and has surely been copied: had
+the mirror copied records again there, this one would be among them.
 """
 
 from __future__ import annotations
@@ -39,16 +44,25 @@ class Fingerprint(NamedTuple):
     """The record that stands for a position: its source offset, and what it holds.
 
     `offset` is below `position` for the last record before it; otherwise it is the first one from there on.
+    `is_copied`: it still stood at the source when the mirror was known to have passed it.
     """
 
     position: int
     offset: int
     content: Content
+    is_copied: bool = False
 
     @property
     def is_before(self) -> bool:
         """Whether the place lies behind the record's copy, and not at it."""
         return self.offset < self.position
+
+    def has_a_copy(self, source_start: int) -> bool:
+        """Whether retention surely did not take the record before the mirror came to it.
+
+        `source_start`: the newest known beginning of the source's log.
+        """
+        return self.is_copied or self.offset >= source_start
 
 
 def fingerprint_of(
@@ -83,20 +97,24 @@ class ReadStretch(NamedTuple):
     is_uncut: bool = True
 
 
-def stretch_to_read(stretch: OpenStretch, log_end: int) -> range:
-    """The target offsets in which a position's record may stand. `log_end`: where the target's log ends."""
-    stop = log_end if stretch.stop is None else min(stretch.stop + 1, log_end)
+def stretch_to_read(stretch: OpenStretch, log_end: int, *, is_before: bool) -> range:
+    """The target offsets in which a position's record may stand. `log_end`: where the target's log ends.
+
+    `is_before`: it is one before the position, and none of these stands at the stretch's stop.
+    """
+    stop = log_end if stretch.stop is None else min(stretch.stop + (0 if is_before else 1), log_end)
     return range(stretch.start, max(stretch.start, stop))
 
 
-_NO_RECORD = "no record that stands for the position is known"
+NO_RECORD = "no record that stands for the position is known"
 
 
-def unchecked(by_map: Translated, why: str = _NO_RECORD) -> Translated:
+def unchecked(by_map: Translated, why: str = NO_RECORD) -> Translated:
     """A place that nobody could confirm: where there may be gaps it is not called exact."""
-    if not by_map.is_exact:
+    if by_map.offset is None:
         return by_map
-    return by_map._replace(is_exact=False, reason=f"{by_map.reason}; not confirmed by content: {why}")
+    done = "confirmed" if by_map.is_exact else "found"
+    return by_map._replace(is_exact=False, reason=f"{by_map.reason}; not {done} by content: {why}")
 
 
 def checked(by_map: Translated, wanted: Fingerprint, read: ReadStretch) -> Translated:
@@ -134,23 +152,32 @@ def _confirmed(by_map: Translated, offset: int, places: Sequence[int]) -> Transl
     return Translated(lower, False, max(offset, places[-1]) - lower, "its record's copy stands elsewhere")
 
 
-def no_earlier_than(by_map: Translated, earlier: Fingerprint, position: int, place: Translated) -> Translated:
+def no_earlier_than(
+    by_map: Translated, earlier: Fingerprint, position: int, place: Translated, read: ReadStretch
+) -> Translated:
     """The place of a position by the place of an `earlier` one, where that is better than the map's.
 
-    What lies between the two is read again.
+    What lies between the two is read again, as often as the mirror has copied it. `read`: of the copies all
+    in which a record below the position may stand.
     """
     if place.offset is None or by_map.offset is None or place.offset <= by_map.offset:
         return by_map
     between = position - earlier.position
     bounds = [
-        None if place.reread_at_most is None else place.reread_at_most + between,
-        None
-        if by_map.reread_at_most is None
-        else max(0, by_map.reread_at_most - (place.offset - by_map.offset)),
+        None if place.reread_at_most is None else place.reread_at_most + between + _repeated(place, read),
+        by_map.reread_at_most,
+        max(0, read.stop - place.offset) if read.is_whole else None,
     ]
     known = [bound for bound in bounds if bound is not None]
     reason = f"{place.reason}, for the position {between:,} offsets before"
     return Translated(place.offset, False, min(known, default=None), reason)
+
+
+def _repeated(place: Translated, read: ReadStretch) -> int:
+    """How many copies, from a place on, may be further ones of a record that stands there already."""
+    there = [r.content for r in read.records if (place.offset or 0) <= r.offset < read.stop]
+    are_timed = all(content.timestamp_ms is not None for content in there)
+    return len(there) - len(set(there) if are_timed else {content.digest for content in there})
 
 
 def _believed(wanted: Fingerprint, read: ReadStretch) -> tuple[int, list[int]]:
@@ -160,7 +187,9 @@ def _believed(wanted: Fingerprint, read: ReadStretch) -> tuple[int, list[int]]:
     if not read.is_uncut and (not read.records or read.records[0].leader_epoch != _FIRST_EPOCH):
         return at, found
     for record in read.records:
-        if at >= read.stop or record.offset != at or record.leader_epoch != read.records[0].leader_epoch:
+        if at >= read.stop or record.offset != at or record.leader_epoch is None:
+            break
+        if record.leader_epoch != read.records[0].leader_epoch:
             break
         if record.content.is_same(wanted.content):
             found.append(at)

@@ -194,6 +194,10 @@ class Engine:
         """How it writes; of one that has to be made yet, nothing is set. Raises `ConnectError`."""
         return MirrorSettings({}, in_transactions=False)
 
+    def isolation_level(self, asked: Asked, mirror: Replication) -> str:
+        """With which isolation level it reads. Raises `ConnectError`."""
+        return "read_committed"
+
     def read_up_to(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> dict[TopicPartition, int]:
         """The last offset that it has surely read, by source partition. Raises `DcctlError`."""
         return {}

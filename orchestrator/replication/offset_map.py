@@ -190,6 +190,11 @@ class OffsetMap:
         """The same map, with places of some source offsets as they were found or confirmed by content."""
         return OffsetMap(self._built, self._empty, {**self._checked, **places})
 
+    def is_found(self, source: TopicPartition, upstream: int) -> bool:
+        """Whether the place of a source offset was found or confirmed by content, exactly."""
+        told = self._checked.get((source, upstream))
+        return told is not None and told.is_exact
+
     def open_stretch(self, source: TopicPartition, upstream: int) -> OpenStretch | None:
         """Where the record that stands for a source offset is to be looked for; see `PartitionMap`."""
         found = self._maps.get(source)

@@ -208,7 +208,7 @@ class PartitionMap:
             return None
         segments = self.segments
         at = int(segments.upstream.searchsorted(upstream, side="right")) - 1
-        cap = self.cap if self.caps is None or at < 0 else int(self.caps[at])
+        cap = self.cap if self.caps is None else int(self.caps[max(at, 0)])
         # One that begins at the cap or beyond it may be void, and at the beginning nothing is below that.
         below = int(segments.downstream.searchsorted(cap, side="left")) - 1
         first = min(int(segments.upstream.searchsorted(upstream, side="left")) - 1, below)

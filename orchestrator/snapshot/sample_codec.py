@@ -152,7 +152,9 @@ class WritersSeen:
 class FingerprintsSeen:
     """The records that stand for positions in one partition, as they were read at `at_s` at the latest.
 
-    `topic_id`: of the topic in which they stood. `is_compacted`: whether it was known to be compacted then.
+    `topic_id`: of the topic in which they stood; `leader_epoch`: of that partition's log. `is_compacted`:
+    whether it was known to be compacted then. `copy_id`: of the topic's copy (empty: not known), which had it
+    when records from `written_since` on were written. Without any, what was written before is withdrawn.
     """
 
     watcher: str
@@ -160,8 +162,11 @@ class FingerprintsSeen:
     partition: int
     at_s: float
     topic_id: str
+    leader_epoch: int
     is_compacted: bool
     fingerprints: tuple[Fingerprint, ...]
+    copy_id: str = ""
+    written_since: int = -1
     set_back_s: float = 0.0
 
 
@@ -326,13 +331,16 @@ _KINDS = {
             in_key=("topic", "partition"),
             written={
                 "fingerprints": lambda found: [
-                    [f.position, f.offset, f.content.digest.hex(), f.content.timestamp_ms] for f in found
+                    [f.position, f.offset, f.content.digest.hex(), f.content.timestamp_ms, int(f.is_copied)]
+                    for f in found
                 ]
             },
             read={
                 "fingerprints": lambda rows: tuple(
-                    Fingerprint(position, offset, Content(bytes.fromhex(digest), timestamp_ms))
-                    for position, offset, digest, timestamp_ms, *_ in rows
+                    Fingerprint(
+                        position, offset, Content(bytes.fromhex(digest), timestamp_ms), bool(is_copied)
+                    )
+                    for position, offset, digest, timestamp_ms, is_copied, *_ in rows
                 )
             },
         ),

@@ -330,9 +330,17 @@ class SampleHistory:
 
     @property
     def fingerprints(self) -> dict[TopicPartition, tuple[Fingerprint, ...]]:
-        """The records that stand for positions, by rising position, of topics as they are now."""
-        ids = {name: topic.topic_id for name, topic in self.topics.items()}
-        return self._fingerprints.told(ids, self.writers)
+        """The records that stand for positions, by rising position, of logs as they were seen last."""
+        return self._fingerprints.told(self._topic_ids, self.writers, self.newest_ends())
+
+    @property
+    def written_since(self) -> dict[tuple[TopicPartition, str], int]:
+        """By partition and id of its copy: from which offset on records were written since it had that id."""
+        return self._fingerprints.written_since(self._topic_ids)
+
+    @property
+    def _topic_ids(self) -> dict[str, str]:
+        return {name: topic.topic_id for name, topic in self.topics.items()}
 
     def positions(self, group: str) -> dict[TopicPartition, SampledPosition]:
         """Committed offsets of one group, each with its time; empty for a group that is not known."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.writer import RecordWriter, UnacknowledgedError
-from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.errors import ClusterError, ConnectError, DcctlError
 from orchestrator.estate.live.connections import (
     connect_cluster,
     isolated_cluster,
@@ -97,12 +97,15 @@ class Watcher:
             self._log,
         )
         self._fingerprints = FingerprintKeeper(
-            lambda: kafka_cluster(topology, watched.cluster, **impatient).contents("read_committed"),
+            lambda: kafka_cluster(topology, watched.cluster, **impatient).contents(
+                _isolation_level(topology, watched.mirror, self._target)
+            ),
             watched.topics,
             self.name,
             self._log,
             bytes_per_round=topology.failover.fingerprints,
             passed=self._passed,
+            copies=dict(zip(watched.topics, watched.copies, strict=False)),
         )
         self.maps = tuple(
             MapCopier(
@@ -175,6 +178,7 @@ class Watcher:
             self._keeper.take_over(known, time.time())
             self._sampler.expect(self._keeper.recorder.groups)
             self._writers.take_over(known.writers)
+            self._fingerprints.take_over(known.written_since)
             threading.Thread(target=self._tidy, name="tidy", daemon=True).start()
             return
 
@@ -267,14 +271,27 @@ class Watcher:
             self._log.warning("cannot record", subject=error.subject, problem=error.problem)
 
 
+def _isolation_level(topology: Topology, mirror: Replication | None, target: KafkaCluster) -> str:
+    """With which a mirror reads; as dcctl makes them where its workers do not say."""
+    if mirror is None:
+        return "read_committed"
+    try:
+        return engine_of(mirror).isolation_level(_asked(topology, mirror, target), mirror)
+    except ConnectError:
+        return "read_committed"
+
+
+def _asked(topology: Topology, mirror: Replication, target: KafkaCluster) -> Asked:
+    workers = engine_of(mirror).workers(ref_to(mirror))
+    connects = {workers: connect_cluster(topology, workers, timeout_s=3.0)} if workers else {}
+    return Asked(lambda _: target, lambda name: connects[name])
+
+
 def _health(
     topology: Topology, mirror: Replication | None, target: KafkaCluster, log: Any
 ) -> HealthKeeper | None:
     """Who looks how the mirror is, as its engine says; a secret that is not there is told at once."""
     if mirror is None:
         return None
-    engine = engine_of(mirror)
-    workers = engine.workers(ref_to(mirror))
-    connects = {workers: connect_cluster(topology, workers, timeout_s=3.0)} if workers else {}
-    asked = Asked(lambda _: target, lambda name: connects[name])
+    engine, asked = engine_of(mirror), _asked(topology, mirror, target)
     return HealthKeeper(lambda: engine.health(asked, mirror, time.time()), log)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from orchestrator.replication import by_content
-from orchestrator.replication.by_content import places_by_content
+from orchestrator.replication.by_content import SearchBudget, places_by_content
 from orchestrator.replication.content import Fingerprint
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.values import Content, LogEnd, ReadContent, TopicPartition
@@ -32,11 +32,13 @@ class Target(Opened):
     copies: Sequence[int] = tuple(SOURCE)
     asked: list[range] = field(default_factory=list)
     reads_at_most: int = 1 << 60
+    refused: dict[str, str] = field(default_factory=dict)
+    fetched_bytes: int = 0
 
     def read(
         self,
         ranges: Mapping[TopicPartition, Sequence[range]],
-        timeout_s: float,  # noqa: ARG002
+        timeout_s: float,
     ) -> dict[TopicPartition, dict[range, list[ReadContent]]]:
         spans = ranges.get(COPY, ())
         self.asked += spans
@@ -47,7 +49,7 @@ class Target(Opened):
                     for at in range(span.start, min(span.stop + 1, len(self.copies)))
                 ]
                 for span in spans
-                if len(span) <= self.reads_at_most
+                if len(span) <= self.reads_at_most and timeout_s > 0 and not self.refused
             }
         }
 
@@ -72,6 +74,7 @@ def places(
     positions: Sequence[int],
     fingerprints: Mapping[TopicPartition, Sequence[Fingerprint]],
     offset_map: OffsetMap | None = None,
+    **more: Any,
 ) -> OffsetMap:
     """The map with these positions."""
     return places_by_content(
@@ -81,6 +84,7 @@ def places(
         fingerprints=fingerprints,
         copies={PARTITION: COPY},
         logs={COPY: LogEnd(0, len(target.copies))},
+        **more,
     )
 
 
@@ -117,15 +121,55 @@ def test_without_any_record_the_map_tells_its_place_and_calls_it_exact_no_more()
     assert found.translate(PARTITION, 530).offset == by_map.translate(PARTITION, 530).offset
 
 
-def test_no_more_is_read_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Positions that come after that keep the map's word; so do those that were not read in time."""
-    monkeypatch.setattr(by_content, "READ_AT_MOST", 60)
-    target = Target()
-    found = places(target, [518, 851], kept(518, 851))
+def test_no_more_is_read_than_may_be() -> None:
+    """Positions that come after that keep the map's word, as do those not read in time; each says why."""
+    target, budget = Target(), SearchBudget(records=60)
+    found = places(target, [518, 851], kept(518, 851), budget=budget)
     assert found.translate(PARTITION, 518).is_exact
-    assert found.translate(PARTITION, 851) == mirror().translate(PARTITION, 851)
-    late = places(Target(reads_at_most=1), [518], kept(518))
-    assert late.translate(PARTITION, 518) == mirror().translate(PARTITION, 518)
+    assert 0 <= budget.records < 60
+    found = places(target, [851], kept(851), budget=SearchBudget(records=3))
+    left_out, by_map = found.translate(PARTITION, 851), mirror().translate(PARTITION, 851)
+    assert left_out[:3] == by_map[:3]
+    assert "more than 1,000,000 records would have to be read for all positions" in left_out.reason
+    for late in (
+        places(Target(reads_at_most=1), [518], kept(518)),
+        places(Target(), [518], kept(518), budget=SearchBudget(seconds=0.0)),
+    ):
+        place = late.translate(PARTITION, 518)
+        assert place[:3] == mirror().translate(PARTITION, 518)[:3]
+        assert "the copies were not read in time" in place.reason
+
+
+def test_each_place_that_was_not_looked_for_says_why() -> None:
+    """Copies that are deleted, or cannot be read, and a record that nobody kept."""
+    deleted = places_by_content(
+        Target(),
+        mirror(),
+        {PARTITION: [518]},
+        fingerprints=kept(518),
+        copies={PARTITION: COPY},
+        logs={COPY: LogEnd(600, 950)},
+    )
+    for found, why in (
+        (deleted, "the copies below offset 600 are deleted"),
+        (places(Target(refused={COPY.topic: "denied"}), [518], kept(518)), "cannot be read: denied"),
+        (places(Target(), [518], {}), "no record that stands for the position is known"),
+    ):
+        assert found.translate(PARTITION, 518)[:3] == mirror().translate(PARTITION, 518)[:3]
+        assert why in found.translate(PARTITION, 518).reason
+
+
+def test_where_the_whole_log_may_be_another_one_only_records_written_since_it_was_seen_count() -> None:
+    """A copy that was deleted and made anew begins with the first leader epoch again."""
+    by_map = build([(0, 0), (SOURCE[300], 300), (SOURCE[-1], 949)], (SOURCE[-1], 950), gaps="may")
+    stretch = by_map.open_stretch(PARTITION, 53)
+    assert stretch is not None
+    assert not stretch.is_uncut
+    for since, is_exact in (({}, False), ({PARTITION: 60}, False), ({PARTITION: 40}, True)):
+        found = places(Target(), [53], kept(53), by_map, written_since=since).translate(PARTITION, 53)
+        assert found.is_exact == is_exact
+        if not is_exact:
+            assert "may have been deleted and created again" in found.reason
 
 
 def test_of_a_mirror_that_runs_the_open_end_is_not_called_exact() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from orchestrator.errors import DcctlError
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names, desired_connectors, source_isolation
+from orchestrator.ports.servers import Connect
+from orchestrator.replication.engine import Asked, engine_of
 from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
 
 _MIRROR = Replication(source="west", target="east", topics=("orders", "eu.payments"))
@@ -97,3 +101,18 @@ def test_what_a_mirror_reads_is_said_by_the_more_special_key() -> None:
     assert source_isolation({common: "read_committed"}) == "read_committed"
     assert source_isolation({common: "read_committed", own: "read_uncommitted"}) == "read_uncommitted"
     assert source_isolation({}) == "read_uncommitted"
+
+
+def test_with_which_isolation_level_a_mirror_reads_its_own_connector_says() -> None:
+    """Not the file: it may run as somebody else has set it up."""
+    own = {"source.consumer.isolation.level": "read_uncommitted"}
+    asked_for: list[str] = []
+
+    def configuration(name: str) -> dict[str, str]:
+        asked_for.append(name)
+        return own
+
+    workers = cast(Connect, SimpleNamespace(configuration=configuration))
+    asked = Asked(pytest.fail, lambda _: workers)
+    assert engine_of(_MIRROR).isolation_level(asked, _MIRROR) == "read_uncommitted"
+    assert asked_for == [connector_names(_MIRROR).source]

@@ -7,6 +7,7 @@ the callers decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Voter
@@ -248,6 +249,9 @@ class TwinFollower(Opened, Asked):
 
 class TwinContents(Opened, Asked):
     """See `adapters.kafka.contents.ContentReader`."""
+
+    refused: Mapping[str, str] = MappingProxyType({})
+    fetched_bytes = 0
 
     def read(
         self, ranges: Mapping[TopicPartition, Sequence[range]], timeout_s: float

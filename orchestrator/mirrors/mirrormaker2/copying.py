@@ -15,6 +15,7 @@ from orchestrator.mirrors.mirrormaker2.connectors import (
     may_lack_tasks,
     mirror_as_set_up,
     rehearsed_connectors,
+    source_isolation,
 )
 from orchestrator.mirrors.mirrormaker2.health import mirror_health
 from orchestrator.mirrors.mirrormaker2.objects import heartbeats_at, mirror_acls, own_topics
@@ -122,6 +123,10 @@ class Copying(Engine):
     def map_topic(self, mirror: Replication) -> str:
         """Its offset syncs; of one that keeps them at its source nothing is copied."""
         return mirror.offset_syncs_topic if mirror.offset_syncs == "target" else ""
+
+    def isolation_level(self, asked: Asked, mirror: Replication) -> str:
+        """That of the connector that copies."""
+        return source_isolation(asked.connect(mirror.target).configuration(self.copier(mirror)))
 
     def has_map(self, asked: Asked, mirror: Replication) -> bool:
         """See `Engine`."""

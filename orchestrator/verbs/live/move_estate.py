@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
@@ -10,6 +10,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.routes import led_of, moving_consumers
 from orchestrator.moves.way import Way
 from orchestrator.ports.servers import Connect, Kafka
+from orchestrator.replication.by_content import SearchBudget
 from orchestrator.replication.engine import Asked, Engine, engine_named
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.live.servers import Servers
@@ -23,7 +24,8 @@ class Estate:
     """The connections of one move, opened once, used by observing and acting.
 
     `way`: all that goes from one place to the other. `target`: the cluster that is entered; `connect`: the
-    workers that run the mirrors between the two places, None where their engine has no need of any.
+    workers that run the mirrors between the two places, None where their engine has no need of any. `search`:
+    what the move may still read for places by content, observing and acting together.
     """
 
     topology: Topology
@@ -33,6 +35,7 @@ class Estate:
     coordination: Coordination | None
     coordination_problem: str = ""
     servers: Servers = REAL_SERVERS
+    search: SearchBudget = field(default_factory=SearchBudget)
 
     @property
     def feed(self) -> MirrorRef:
@@ -96,7 +99,8 @@ def open_estate(servers: Servers, topology: Topology, way: Way, them: Participan
         if coordination is not None:
             coordination.close()
         raise
-    return Estate(topology, way, target, connect, coordination, problem, servers)
+    search = SearchBudget(now_s=servers.clock.monotonic_s)
+    return Estate(topology, way, target, connect, coordination, problem, servers, search)
 
 
 def engine_along(topology: Topology, feed: MirrorRef, them: Participants) -> Engine:

@@ -13,7 +13,7 @@ from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
 from orchestrator.applications.by_content import with_sampled_places
 from orchestrator.applications.spark.live.relocation import checkpoint_positions, copy_folder, is_relocated_by
 from orchestrator.applications.spark.ports import CheckpointFolders, CopiedCheckpoint, QueryCheckpoints
-from orchestrator.errors import DcctlError
+from orchestrator.errors import ConnectError, DcctlError
 from orchestrator.guards.live.guard_reading import guards_path, guards_said
 from orchestrator.mirrors.connect import Workers
 from orchestrator.moves.participants import MirrorEngine, Participants
@@ -31,6 +31,7 @@ from orchestrator.moves.results import MirrorEnd, RelocatedQuery
 from orchestrator.moves.way import Way
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Connect
+from orchestrator.replication.by_content import SearchBudget
 from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
@@ -142,6 +143,7 @@ class MoveSession(RunSession):
         self._connects: dict[str, Connect] = {}
         self._map_guard = threading.Lock()
         self._final: dict[MirrorRef, FinalMap] = {}
+        self._estate = run.estate
 
     def _ports(self) -> dict[type[Any], Any]:
         own = (Workers, Maps, Hosts, QueryCheckpoints, PartialClusters, BootGuards)
@@ -184,7 +186,15 @@ class MoveSession(RunSession):
             logs=logs,
         )
         if history is not None:
-            found = with_sampled_places(target, replication, found, history, logs)
+            found = with_sampled_places(
+                target,
+                replication,
+                found,
+                history,
+                logs,
+                first=self._estate.groups,
+                budget=self.search,
+            )
         return FinalMap(found, logs)
 
     def current(self, mirror: MirrorRef) -> FinalMap:
@@ -223,6 +233,19 @@ class MoveSession(RunSession):
                 f"journal of run {unread[0].run_id}", "could not be read, so the estate record is incomplete"
             )
         return log_truncations(facts, mirror.source, mirror.target)
+
+    def isolation_level(self, mirror: MirrorRef) -> str:
+        """See `moves.ports.Maps`."""
+        engine = self._engine(mirror)
+        try:
+            return engine.isolation_level(self._asked(), mirror.of(self.topology))
+        except ConnectError:
+            return "read_committed"
+
+    @property
+    def search(self) -> SearchBudget:
+        """See `moves.ports.Maps`."""
+        return self._estate.search
 
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """See `moves.ports.Maps`."""

@@ -297,7 +297,15 @@ class _LookAhead(_LookFed):
         if history is None:
             return found
         logs = self.target.log_ends(self._copied_partitions())
-        return with_sampled_places(self.target, self.mirror, found, history, logs)
+        return with_sampled_places(
+            self.target,
+            self.mirror,
+            found,
+            history,
+            logs,
+            first=self.estate.groups,
+            budget=self.estate.search.half(),
+        )
 
     def _by_time(
         self, samples: Future[Part[SampleHistory]], offset_map: Future[Part[OffsetMap]]

@@ -106,7 +106,13 @@ def translate_groups(
         )
         origin, reason, recorded, checkpoints = found
     offset_map = with_places(
-        target, mirror, offset_map, positions_of(recorded.positions), history.fingerprints, logs
+        target,
+        mirror,
+        offset_map,
+        positions_of(recorded.positions),
+        history.fingerprints,
+        logs,
+        history=history,
     )
     rows: list[TargetPosition] = []
     for consumer in consumers:
