@@ -248,7 +248,7 @@ def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partici
     reach: Reach = "partial" if request.sick else "gone"
     said = {*request.attested, *request.sick}
     left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
-    if len(left) == 1 and not any(m.source == left[0] for m in topology.replication):
+    if len(left) == 1 and not _is_mirrored(topology, left[0]):
         standbys = [name for name in standbys_of(topology, left[0]) if request.to in (None, name)]
         if standbys:
             return _whole(routed(topology, left[0], _one(standbys, "--to"), left[0], them, reach=reach))
@@ -271,9 +271,15 @@ def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partici
     """What a failback looks at. Raises `UsageError` where no way leads back, or several do."""
     if request.to:
         refuse_unknown_cluster(topology, request.to, "--to")
-        standbys = standbys_of(topology, request.to)
-        if standbys and not any(m.source == request.to for m in topology.replication):
-            return routed(topology, _one(standbys, "--from"), request.to, request.to, them)
+    homes = [
+        name
+        for name in topology.clusters
+        if request.to in {"", name} and standbys_of(topology, name) and not _is_mirrored(topology, name)
+    ]
+    # Of an aggregation only the consumers of a centre can have gone anywhere.
+    if homes and (request.to or topology.is_laid_out({"aggregation"})):
+        home = _one(homes, "--to")
+        return routed(topology, _one(standbys_of(topology, home), "--from"), home, home, them)
     mirror = mirror_to_fail_back(topology, request.to)
     return way_along(topology, _fed_by(topology, mirror).other_way, them)
 
@@ -288,6 +294,10 @@ def _fed_by(topology: Topology, mirror: Replication) -> MirrorRef:
             f"where {mirror.source} is lost, what reads its copies at {mirror.target} reads on",
         )
     return ref_to(mirror)
+
+
+def _is_mirrored(topology: Topology, cluster: str) -> bool:
+    return any(mirror.source == cluster for mirror in topology.replication)
 
 
 def refuse_narrow(way: Way) -> Way:

@@ -38,7 +38,7 @@ def test_consumers_go_to_the_other_centre_and_home_at_exact_positions(estates: E
         assert operator.switchover(to="reserve", left="centre").outcome == "ok"
         operator.estate.live(10)
         assert_each_once(operator, "reserve")
-        assert operator.failback(to="centre").outcome == "ok"
+        assert operator.failback(to="").outcome == "ok"
         operator.estate.live(10)
         assert_each_once(operator, "centre")
 
