@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.fence import Fenced, fenced, self_redirecting_rules
 from orchestrator.moves.participants import Kind, Participants
 from orchestrator.moves.request import (
@@ -136,7 +136,7 @@ def routed(
     """The consumers of `home` that go from one place to another between which no mirror leads.
 
     One of the two places is `home`, by the file; the other one is their standby. Raises `UsageError` where
-    none goes there, where one that goes writes, or reads a topic that no two mirrors lead there.
+    none goes there, or one that goes writes, and `DcctlError` where one reads what no two mirrors lead there.
     """
     away = entered if left == home else left
     items = tuple(_items(topology, left, entered, home, away, them))
@@ -199,7 +199,7 @@ def _refuse_writers(topology: Topology, kind: Kind, home: str, away: str) -> Non
 def routes_of(topology: Topology, consumer: Consumer, left: str, entered: str) -> tuple[Route, ...]:
     """How a consumer's positions go from one place to the other, one route for each origin that it reads.
 
-    Raises `UsageError` naming a topic that no two mirrors lead there.
+    Raises `DcctlError` naming a topic that no two mirrors lead there.
     """
     found: dict[Route, None] = {}
     for name in topology.topics_read(consumer):
@@ -207,7 +207,7 @@ def routes_of(topology: Topology, consumer: Consumer, left: str, entered: str) -
         there = None if origin is None else _at(topology, origin, left)
         counterpart = None if there is None else counterpart_of(topology, there, left, entered)
         if counterpart is None:
-            raise UsageError(
+            raise DcctlError(
                 f"consumer {consumer.name}",
                 f"reads {name} at {consumer.cluster}, which no mirror copies so that it could be read at "
                 f"{left if there is None else entered}",
@@ -303,7 +303,7 @@ def _is_mirrored(topology: Topology, cluster: str) -> bool:
 def refuse_narrow(way: Way) -> Way:
     """A way whose consumers read by patterns that match, at the place entered, what they go on in there.
 
-    Raises `UsageError` for one that would not see the records that it has still to read.
+    Raises `DcctlError` for one that would not see the records that it has still to read.
     """
     for consumer in moving_consumers(way):
         if consumer.pattern is None:
@@ -317,7 +317,7 @@ def refuse_narrow(way: Way) -> Way:
         }
         unseen = sorted(name for name in names if not re.fullmatch(consumer.pattern, name))
         if unseen:
-            raise UsageError(
+            raise DcctlError(
                 f"consumer {consumer.name}",
                 f"reads by the pattern {consumer.pattern}, which does not match {listed(unseen)} at "
                 f"{way.entered}: records that it has still to read are there",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.ways import routed
@@ -49,7 +49,7 @@ def place_status(
     told: dict[str, Any] = {"left": left, "entered": entered, "problem": ""}
     try:
         way = routed(topology, left, entered, left, them, reach="gone")
-    except UsageError as error:
+    except DcctlError as error:
         return {**told, "problem": f"{error.subject} {error.problem}", "would_refuse": [not_movable(error)]}
     estate = open_estate(servers, topology, way, them)
     try:

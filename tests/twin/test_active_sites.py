@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
+from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.topology.model import Consumer, RecordMark, Topology
 from tests.twin import truths
 from tests.twin.conftest import Estates
@@ -155,7 +155,7 @@ def test_a_pattern_that_does_not_match_the_copies_is_refused_by_name(estates: Es
 
     operator = estates.at_work(TWO_SITES, change=narrow)
     with pytest.raises(
-        UsageError, match=r"search: reads by the pattern orders, which does not match west\.orders"
+        DcctlError, match=r"search: reads by the pattern orders, which does not match west\.orders"
     ):
         operator.switchover(to="east")
 
