@@ -269,7 +269,8 @@ class ConsumerGroups(ReadersOnHosts):
             groups=part.groups,
             saved=saved,
             translated=translated,
-            synced_by=tuple(m for m in dict.fromkeys(into) if not m.is_back),
+            synced_by=tuple(m for m in dict.fromkeys(into) if not m.is_back and m not in way.drains),
+            stopped=tuple(m for m in dict.fromkeys(into) if m in way.drains),
         )
         written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
         book.tell(TRANSLATIONS, translated)

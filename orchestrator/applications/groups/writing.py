@@ -214,11 +214,13 @@ class WriteBack(
     """Commit every partition that a group will read there, several groups at a time.
 
     `synced_by`: mirrors that go on running, and whose group sync moves an idle group forward to its own
-    translation. Where that stands ahead of ours already, ours would not last.
+    translation. Where that stands ahead of ours already, ours would not last. `stopped`: those of which the
+    group sync was told to stop, which is waited for.
     """
 
     cluster: str
     synced_by: tuple[MirrorRef, ...] = ()
+    stopped: tuple[MirrorRef, ...] = ()
 
     @property
     def _at(self) -> str:
@@ -228,9 +230,10 @@ class WriteBack(
         """See `Effect`."""
         wanted = self._wanted(run)
         ahead = _ahead_of(wanted, run.of(self.saved).offsets)
-        for mirror in self.synced_by if ahead else ():
+        for mirror in (*self.stopped, *self.synced_by) if ahead else ():
             engine = run.port(Participants).engine(run.port(Topology), mirror)
-            if group_sync := engine.syncs_positions(run, mirror, 0.0):
+            wait_s = run.timeout_s / 2 if mirror in self.stopped else 0.0
+            if group_sync := engine.syncs_positions(run, mirror, wait_s):
                 listed = ", ".join(ahead[:_LISTED])
                 said = (
                     f"the group sync of the mirror {mirror} runs, and would move "
