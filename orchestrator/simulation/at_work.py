@@ -19,6 +19,7 @@ from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.rates import largest_rate
 from orchestrator.snapshot.samples import SampleHistory
+from orchestrator.snapshot.watched import Watched, watched_clusters
 from orchestrator.topology.consumer_kinds import kind_named
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.model import Replication, Topology
@@ -97,20 +98,20 @@ def waiting_for(simulation: Simulation, scenario: Scenario, clusters: Collection
                 yield f"{name} has not moved yet"
         elif lag > (role.hold_lag_records if role else 0) + slack:
             yield f"{name} is {lag:,} behind"
-    for mirror in topology.replication:
-        if mirror.source in clusters:
-            yield from _not_followed(simulation, mirror, slack)
+    for watched in watched_clusters(topology):
+        if watched.cluster in clusters:
+            yield from _not_followed(simulation, watched, slack)
 
 
-def _not_followed(simulation: Simulation, mirror: Replication, slack: float) -> Iterator[str]:
-    """What a mirror has still to copy, and the watcher at its target to see."""
-    behind = _not_at_target(simulation, mirror)
+def _not_followed(simulation: Simulation, watched: Watched, slack: float) -> Iterator[str]:
+    """What is still to be copied to where applications would go, and the watcher there to see."""
+    behind = 0 if watched.mirror is None else _not_at_target(simulation, watched.mirror)
     if behind > slack:
-        yield f"{behind:,} records of {mirror.source} are not at {mirror.target} yet"
+        yield f"{behind:,} records of {watched.cluster} are not at {watched.kept_at} yet"
     # A simulation has no watcher of a file that the watcher refuses.
     if not unsupported(simulation.topology, "watch"):
-        history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
-        yield from unwatched(history, simulation.topology, mirror)
+        history = read_samples(simulation.cluster(watched.kept_at), watched.samples_topic)
+        yield from unwatched(history, watched)
 
 
 def unsteady(
@@ -153,18 +154,19 @@ def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
     return behind
 
 
-def unwatched(history: SampleHistory, topology: Topology, mirror: Replication) -> Iterator[str]:
+def unwatched(history: SampleHistory, watched: Watched) -> Iterator[str]:
     """What the watcher has still to see before a move can be judged, in words."""
-    unseen = sorted(set(mirror.topics) - history.writers.keys())
+    topics = set(watched.topics)
+    unseen = sorted(topics - history.writers.keys())
     if unseen:
         yield f"the watcher has not seen yet who writes {', '.join(unseen)}"
-    known = {topic for topic in mirror.topics if largest_rate(history.topic_end_readings(topic)) is not None}
-    if unknown := sorted(set(mirror.topics) - known):
+    known = {topic for topic in topics if largest_rate(history.topic_end_readings(topic)) is not None}
+    if unknown := sorted(topics - known):
         yield f"the watcher does not know yet how fast {', '.join(unknown)} grow"
-    for consumer in topology.consumers_of(mirror.source):
+    for consumer in watched.applications:
         if not history.groups.issuperset(consumer.groups):
             yield f"the watcher has not recorded {consumer.name} yet"
-        if kind_named(consumer.kind).kept_by:
+        if watched.mirror is not None and kind_named(consumer.kind).kept_by:
             word = history.of_applications.get(consumer.name)
             if word is None or not word.has_positions:
                 yield f"the watcher has kept no positions of {consumer.name} yet"

@@ -23,6 +23,7 @@ from orchestrator.simulation.return_drill import ReturnDrill
 from orchestrator.simulation.sabotage import KINDS, NONE, sabotage_named, shifted_once_placed
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
+from orchestrator.snapshot.watched import watched_along, watched_clusters
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import LogEnd, TopicPartition
 from tests.verbs.pictures import MIRROR, history, topology
@@ -161,7 +162,7 @@ def test_applications_are_at_work_once_the_watcher_knows_how_fast_logs_grow() ->
     seen = WritersSeen(
         watcher="w", block=0, at_s=1.0, topics={name: TopicWriters(name, 3) for name in MIRROR.topics}
     )
-    assert list(unwatched(history(seen), topology(), MIRROR)) == []
+    assert list(unwatched(history(seen), watched_along(topology(), MIRROR))) == []
     young = SampleHistory()
     young.add(seen)
     for name in MIRROR.topics:
@@ -170,4 +171,15 @@ def test_applications_are_at_work_once_the_watcher_knows_how_fast_logs_grow() ->
         )
     young.add(Round(watcher="w", begun_at_s=1.0, ended_at_s=1.1, outcome="good"))
     said = f"the watcher does not know yet how fast {', '.join(sorted(MIRROR.topics))} grow"
-    assert said in list(unwatched(young, topology(), MIRROR))
+    assert said in list(unwatched(young, watched_along(topology(), MIRROR)))
+
+
+def test_a_centre_without_a_mirror_to_the_other_one_is_waited_for_as_well() -> None:
+    """Of its groups the watcher at the other centre has to have seen positions: it is all that is left of them."""
+    centres = load_topology(EXAMPLE.parents[1] / "tests" / "layouts" / "two-centres.yaml")
+    (watched,) = (one for one in watched_clusters(centres) if one.mirror is None)
+    assert (watched.cluster, watched.kept_at) == ("centre", "reserve")
+    assert list(unwatched(SampleHistory(), watched)) == [
+        "the watcher has not recorded reporting yet",
+        "the watcher has not recorded audit yet",
+    ]
