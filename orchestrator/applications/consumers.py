@@ -19,4 +19,4 @@ def consumer_named(run: Running, name: str) -> Consumer:
     """The one with this name. Raises `DcctlError` where the file has none."""
     for consumer in consumers_named(run, [name]):
         return consumer
-    raise DcctlError(f"topology {run.port(Topology).name}", f"has no consumer {name}")
+    raise DcctlError(f"topology {run.port(Topology).name}", f"the file has no consumer called {name}")

@@ -39,7 +39,7 @@ HOW_TO_PLACE = (
     "set on_untranslatable for the consumer: timestamp reads some "
     "records again, earliest reads the whole topic"
 )
-PLACED_LATER = "are translated once nothing is written any more"
+PLACED_LATER = "will be translated once nothing is written any more"
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

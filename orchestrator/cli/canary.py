@@ -130,7 +130,8 @@ def _login(topology: Topology, cluster: str, file: Path | None) -> dict[str, Any
     if operators:
         raise UsageError(
             f"clusters.{cluster}.client",
-            f"{operators[0]} is the operator's, whom no fence stops: a canary is fenced like an application",
+            f"{operators[0]} is the operator's, whom no access rule keeps off: a canary has to be fenced "
+            "like an application",
             f"--properties FILE with {operators[0]} of the canary",
         )
     return client_properties(cluster, described.bootstrap, {**described.client, **own})

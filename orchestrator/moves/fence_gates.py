@@ -74,16 +74,16 @@ def primary_here(
         reason = f"{cluster} is primary for all its topics: applications may work there"
         return gate_result("primary-here", "ok", measured, limit, reason)
     told = listed(f"{name} at {known.cluster} ({known.run_id})" for name, known in sorted(away.items()))
+    elsewhere = f"topics that the file gives {cluster} and that are primary elsewhere: {told}"
     if acknowledged:
-        reason = f"topics of {cluster} that are primary elsewhere: {told}; acknowledged by {acknowledged}"
+        reason = f"{elsewhere}; acknowledged by {acknowledged}"
         return gate_result("primary-here", "ok", measured, limit, reason)
     return gate_result(
         "primary-here",
         "refused",
         measured,
         limit,
-        f"topics of {cluster} that are primary elsewhere: {told}; "
-        "applications would write at a second primary",
+        f"{elsewhere}; applications would write at a second primary",
         f"dcctl failback FILE makes {cluster} primary and lets applications in; if the owners of the "
         'applications want it nevertheless: --acknowledge "OWNER: comment"',
     )

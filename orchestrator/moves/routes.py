@@ -52,7 +52,10 @@ def led_along(topology: Topology, route: Route, left: str, entered: str) -> tupl
     for leg in route:
         begins, ends = (leg.mirror.source, leg.mirror.target)[:: -1 if leg.is_inverse else 1]
         if begins != at:
-            raise DcctlError(f"route {in_words(route)}", f"is at {at} where its next leg begins at {begins}")
+            raise DcctlError(
+                f"route {in_words(route)}",
+                f"has come to {at}, and its next mirror begins at {begins}: no position goes on from there",
+            )
         at = ends
     if at != entered or not route:
         raise DcctlError(f"route {in_words(route)}", f"leads from {left} to {at}, not to {entered}")

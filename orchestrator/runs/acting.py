@@ -91,7 +91,10 @@ class _RunningStep:
 
     def word(self, word: Word[V]) -> frozenset[V]:
         if word not in self.effects.kind(self.step).WORDS:
-            raise DcctlError(f"step {self.step.id}", f"its effect does not declare the word {word.name}")
+            raise DcctlError(
+                f"step {self.step.id}",
+                f"does not wait for a person's word {word.name}: its package has not declared that",
+            )
         return self.world.word(word)
 
     def may_write(self) -> bool:

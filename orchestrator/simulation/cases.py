@@ -192,7 +192,9 @@ def case_of(verb: MovingVerb, sabotage: Sabotage, cases: Sequence[Case] = CASES)
         if (case.verb, case.sabotage, case.budget_records) == described:
             return case
     raise UsageError(
-        f"--sabotage {sabotage.kind}", f"has no {verb} of this file", "dcctl drill FILE --list shows what has"
+        f"--sabotage {sabotage.kind}",
+        f"does not go with a {verb} of this file",
+        "dcctl drill FILE --list shows which cases there are",
     )
 
 

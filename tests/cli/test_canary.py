@@ -162,7 +162,7 @@ def test_it_is_never_the_operator(tmp_path: Path, capsys: pytest.CaptureFixture[
         str(tmp_path),
     ]
     assert run(given) == 2
-    assert "whom no fence stops" in capsys.readouterr().err
+    assert "whom no access rule keeps off" in capsys.readouterr().err
 
 
 def test_a_place_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

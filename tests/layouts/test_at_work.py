@@ -128,3 +128,39 @@ def test_what_moves_and_comes_home_has_read_each_record_once(
         found = compared(simulation, estate.results())
         assert found.problems() == []
         assert all(one.expected == one.read > 0 for one in found.readings if one.consumer in moving)
+
+
+@pytest.mark.parametrize(
+    ("file", "left", "entered"), [("two-centres", "centre", "reserve"), ("two-sites", "west", "east")]
+)
+def test_what_is_lost_goes_on_elsewhere_and_comes_home(
+    file: str, left: str, entered: str, tmp_path: Path
+) -> None:
+    """Killed under load, disks and all: nothing skipped, no more read again than was stated, home at the end."""
+    estate = Estate(tmp_path / "state")
+    with at_work(FILES / f"{file}.yaml") as simulation:
+        topology = simulation.topology
+        moving = {consumer.name for consumer in topology.consumers_of(left)}
+        stated: dict[str, int] = dict.fromkeys(moving, 0)
+        for _ in range(2):
+            estate.must("sim", "kill", left)
+            time.sleep(_STEADY_S)
+            estate.must("failover", "--to", entered, "--attest-down", left, "--yes")
+            for name, cost in estate.results()[-1]["plan"]["predicted"]["reread"].items():
+                stated[name] += cost["at_most"]
+            time.sleep(_STEADY_S)
+            estate.must("sim", "restart", left)
+            estate.must("failback", "--to", left, "--yes")
+            time.sleep(_STEADY_S)
+        found = compared(simulation, estate.results())
+        told = read_ledgers(topology, simulation.ledgers)
+        assert {told.at[name] for name in moving} == {left}
+        for one in found.readings:
+            assert (one.skipped, one.lost, one.uncalled) == ((), (), ()), one
+        for name, most in stated.items():
+            again = sum(len(one.again) for one in found.readings if one.consumer == name)
+            print(f"{file}: {name} read {again} records again, at most {most} were stated")  # noqa: T201
+            assert again <= most
+        stays_put = [one for one in found.readings if one.consumer not in moving]
+        assert all(one.again == () for one in stays_put)
+        assert [copy for copy in found.copies if copy.hole or copy.twice or copy.tail] == []

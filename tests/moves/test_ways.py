@@ -445,7 +445,7 @@ def test_what_a_route_does_not_lead_is_refused_where_the_plan_is_made() -> None:
         switched(group(topology, "pricing", "east", "south", AGAINST_THEN_SOUTH))
     with pytest.raises(DcctlError, match="leads from east to west, not to south"):
         switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH[:1]))
-    with pytest.raises(DcctlError, match="is at east where its next leg begins at west"):
+    with pytest.raises(DcctlError, match="has come to east, and its next mirror begins at west"):
         switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH[1:]))
 
 

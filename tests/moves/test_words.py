@@ -293,7 +293,10 @@ def test_an_effect_gets_no_word_that_it_does_not_declare() -> None:
 
     step = Step(id="listen", phase="verify", title="Listen", action="toy-eavesdrop")
     found = EffectActions(Registry(Eavesdrop), NoWorld()).perform(step, {})  # type: ignore[arg-type]
-    assert found.message == "step listen: its effect does not declare the word witnessed"
+    assert (
+        found.message
+        == "step listen: does not wait for a person's word witnessed: its package has not declared that"
+    )
 
 
 class NoWorld:

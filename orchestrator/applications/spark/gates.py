@@ -45,7 +45,7 @@ def checkpoints_copied(s: Situation) -> GateResult:
             return absent("checkpoints-copied", needed, limit)
     if part.value is None or not _moving(s):
         return gate_result(
-            "checkpoints-copied", "ok", "no Spark query", limit, "no Spark query is to be moved"
+            "checkpoints-copied", "ok", "no Spark query", limit, "there is no Spark query to move"
         )
     copies, anew = part.value.copies, part.value.recreated
     # Against the moment of reading, while it is not lost: observing the rest may take its time.
@@ -141,7 +141,7 @@ def queries_back(s: Situation) -> GateResult:
     limit = f"the checkpoint of each Spark query at {s.left} can be read, and has a committed batch"
     names = [query.name for query in _moving(s)]
     if not names:
-        return gate_result("queries", "ok", "no Spark query", limit, "no Spark query is to be moved")
+        return gate_result("queries", "ok", "no Spark query", limit, "there is no Spark query to move")
     part = checkpoints_of(s)
     if part.value is None:
         return absent("queries", part, limit)
@@ -162,7 +162,9 @@ def queries_back(s: Situation) -> GateResult:
         hint = "; ".join(dict.fromkeys(seen[name].hint for name in unknown if seen[name].hint))
         said = listed(f"{name}: {why}" for name, why in unknown.items())
         return gate_result("queries", "unknown", measured, limit, said, hint)
-    return gate_result("queries", "ok", measured, limit, f"the positions of {listed(names)} {PLACED_LATER}")
+    return gate_result(
+        "queries", "ok", measured, limit, f"the positions of the Spark queries {listed(names)} {PLACED_LATER}"
+    )
 
 
 def queries_ready(s: Situation) -> tuple[GateResult, ...]:

@@ -69,7 +69,7 @@ class CopyPartialCheckpoint(
     Effect[Nothing],
     name="copy-left-checkpoint",
     phase="relocate",
-    title="Copy the checkpoint of {query} to {to} as far as it can be read",
+    title="Copy the checkpoint of the Spark query {query} to {to}, as far as it can be read",
     expected_s=0.5,
     timeout_s=30.0,
     stays=_COPY_STAYS,

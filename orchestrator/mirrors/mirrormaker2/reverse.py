@@ -135,7 +135,7 @@ class SetReverseStarts(
     Effect[MirrorStarts],
     name="set-reverse-offsets",
     phase="relocate",
-    title="Set the reverse mirror {mirror} to begin at the first record written at {mirror.source}, "
+    title="Set the reverse mirror {mirror} to begin where applications began to write at {mirror.source}, "
     "in each partition where it has no offset yet",
     expected_s=0.2,
     timeout_s=60.0,
