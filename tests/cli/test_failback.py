@@ -18,7 +18,7 @@ FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["failback", FILE, "--to", "nowhere"], 2, "the file has: west → east"),
+        (["failback", FILE, "--to", "nowhere"], 2, "there is no such cluster; the file has: west, east"),
         (["failback", FILE, "--accept-loss", "-1"], 2, "accept-loss"),
         (["failback", FILE, "--dry-run"], 1, "clusters.west.bootstrap"),
         (["failback"], 1, "dcctl sim up"),
