@@ -72,7 +72,7 @@ def file(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @contextmanager
-def writing(cluster: KafkaCluster, user: str) -> Iterator[list[str]]:
+def writing(cluster: KafkaCluster, user: str, topic: str = "orders") -> Iterator[list[str]]:
     """An application that writes all the time; the list holds the names of the errors that it met."""
     errors: list[str] = []
     is_over = threading.Event()
@@ -86,7 +86,7 @@ def writing(cluster: KafkaCluster, user: str) -> Iterator[list[str]]:
         producer = connected()
         while not is_over.wait(0.02):
             try:
-                producer.produce("orders", b"x", on_delivery=lambda e, _: e and errors.append(e.name()))
+                producer.produce(topic, b"x", on_delivery=lambda e, _: e and errors.append(e.name()))
             except KafkaException as error:
                 errors.append(error.args[0].name())
                 producer = connected()
@@ -122,6 +122,37 @@ def test_a_fenced_producer_is_denied_and_writes_again_after_the_unfence(
         errors.clear()
         time.sleep(0.5)
         assert errors == []
+    assert rules(cluster) == before
+
+
+@pytest.mark.parametrize("topics", [("payments",), ("payments", "orders")], ids=["own", "shared"])
+def test_one_principal_is_fenced_while_another_writes_on(
+    cluster: KafkaCluster, file: Topology, tmp_path: Path, topics: tuple[str, ...]
+) -> None:
+    """The fence stands, also where the other one writes the same topic, and the other one meets no error."""
+    before, (checkout, settlement) = rules(cluster), file.producers
+    both = replace(file, producers=(checkout, replace(settlement, topics=topics)))
+    request = replace(REQUEST, principals=("User:checkout",))
+    with writing(cluster, "checkout") as refused, writing(cluster, "settlement", topics[-1]) as errors:
+        result = run_fence(both, request, "fence", folder=tmp_path / "fence")
+        assert (result.outcome, result.reason) == ("ok", "")
+        assert "TOPIC_AUTHORIZATION_FAILED" in refused
+        assert rules(cluster) - before == {Acl("User:checkout", "WRITE", "DENY", "TOPIC", "*")}
+        assert run_fence(both, request, "unfence", folder=tmp_path / "unfence").outcome == "ok"
+        assert errors == []
+    assert rules(cluster) == before
+
+
+def test_a_stranger_in_the_topic_of_the_one_principal_is_noticed(
+    cluster: KafkaCluster, file: Topology, tmp_path: Path
+) -> None:
+    """Nobody else may write it by the file: that its log grows is not put down to somebody else."""
+    before, request = rules(cluster), replace(REQUEST, principals=("User:checkout",))
+    with writing(cluster, "stranger"), writing(cluster, "settlement", "payments"):
+        result = run_fence(file, request, "fence", folder=tmp_path)
+    assert result.outcome == "undone"
+    assert "still written at west: orders-" in result.reason
+    assert "payments" not in result.reason
     assert rules(cluster) == before
 
 
