@@ -101,7 +101,11 @@ def home_along_routes(
     `timeout_s`: as for a switchover.
     """
     with hooks_around(book, move.topology, "failback", move.left, move.entered):
-        begun = hand_over(book, move, them, accepted, timeout_s=timeout_s)
+        with book.section("keep applications off the returned cluster", on_failure="stop", kept=_STANDBY):
+            gone = [_keep_off(book, way, them) for way in move.ways]
+        nobody = "an application that works at both places reads records twice"
+        after = [behind(*handles, because=nobody) for handles in gone]
+        begun = hand_over(book, move, them, accepted, timeout_s=timeout_s, after=after)
         with book.section("open the standby", on_failure="stop", kept=_OPEN):
             for side, found in begun:
                 _open(book, side, found, [])
@@ -127,6 +131,24 @@ def _rejoin(  # noqa: PLR0917 - what a standby is made from
         them.engine(way.topology, mirror).rejoin(book, way, mirror, standing, starts, accepted, timeout_s)
         for mirror in way.drains
     ]
+
+
+def _keep_off(book: Runbook, way: Way, them: Participants) -> list[Handle[Any]]:
+    """Nobody works at the returned side, whatever came up there by itself."""
+    home = way.entered.cluster
+    rules = book.add(RecordRules(cluster=home, rules=way.who.rules), id=way.id("record-returned-rules"))
+    hold = DenyRules(cluster=home, rules=way.who.rules, recorded_by=rules)
+    title = f"Deny reading at {home} until applications have moved there"
+    held = book.add(hold, id=way.id("hold-returned"), title=title)
+    programs = [
+        program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
+    ]
+    stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites, are_astray=True)
+    title = f"Stop applications that have started at {home} by themselves"
+    denied = behind(held, because="whoever starts now reads nothing")
+    stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[denied])
+    by_kind = [kind.stop_unhosted(book, way, way.entered, [denied]) for kind in them.kinds]
+    return [stopped, *(handle for handle in by_kind if handle is not None)]
 
 
 def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Handle[StandingLogs]:

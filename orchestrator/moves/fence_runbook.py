@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.moves.fence import Fenced, FenceRequest, fenced
+from orchestrator.moves.fence import STANDSTILL_S, Fenced, FenceRequest, fenced
 from orchestrator.moves.fence_gates import fence_gates, unfence_gates
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.standstill import AwaitNoWrites
@@ -11,10 +11,11 @@ from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, wi
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import Runbook, behind
 from orchestrator.runs.same_clusters import ids_to_remember
-from orchestrator.runs.writers import denied_topics, opened_topics
+from orchestrator.runs.writers import denied_topics, opened_topics, writers_at
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
 
 FENCE_EFFECTS = HOOK_EFFECTS | Registry(RecordRules, DenyRules, AwaitNoWrites, LiftRules)
 """Every effect that a plan of these verbs may name."""
@@ -28,14 +29,19 @@ def plan_fence(topology: Topology, seen: Snapshot, request: FenceRequest) -> Pla
     with hooks_around(book, topology, "fence", cluster, ""), book.section("fence", on_failure="undo"):
         found = book.add(RecordRules(cluster=cluster, rules=who.rules))
         kept_off = denied_topics(topology, cluster, who.rules)
-        denied = book.add(DenyRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=kept_off))
-        topics = _topics_written_at(topology, cluster)
-        standing = AwaitNoWrites(cluster=cluster, topics=topics)
-        book.add(
-            standing,
-            id="stands-still",
-            after=[behind(denied, because="a producer that is denied writes nothing more")],
-        )
+        deny = DenyRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=kept_off)
+        silenced, shared = _topics_of(topology, request, who)
+        also = f"; others write {listed(shared)} as well: there only the rules are verified" if shared else ""
+        denied = book.add(deny, title=deny.title + also)
+        if silenced:
+            of = f"no log of {listed(silenced)} at {cluster}"
+            title = f"Verify that {of} grows for {STANDSTILL_S:g} s, and that its replicas are in sync"
+            book.add(
+                AwaitNoWrites(cluster=cluster, topics=silenced),
+                id="stands-still",
+                title=title if request.principals else "",
+                after=[behind(denied, because="a producer that is denied writes nothing more")],
+            )
     gates = fence_gates(topology, seen, cluster, who.principals, request.accept_cluster)
     return _plan(topology, seen, request, "fence", who, book, gates)
 
@@ -51,6 +57,25 @@ def plan_unfence(topology: Topology, seen: Snapshot, request: FenceRequest) -> P
         book.add(LiftRules(cluster=cluster, rules=who.rules, recorded_by=found, topics=opened), id="lift")
     gates = unfence_gates(topology, seen, cluster, request.acknowledge, request.accept_cluster)
     return _plan(topology, seen, request, "unfence", who, book, gates)
+
+
+def _topics_of(
+    topology: Topology, request: FenceRequest, who: Fenced
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Topics of which no log may grow any more, and those that others go on to write beside who is fenced.
+
+    Where everybody is fenced that is every topic: a writer whom the file does not name shows there. A record
+    does not tell whose principal wrote it: where others write, growth says nothing of who is fenced.
+    """
+    topics = _topics_written_at(topology, request.cluster)
+    if not request.principals:
+        return topics, ()
+    writers: dict[str, set[str]] = {name: set() for name in topics}
+    for (_, name), its in writers_at(topology, request.cluster).items():
+        writers.setdefault(name, set()).update(its)
+    written = [name for name in topics if writers[name] & who.writers.keys()]
+    silenced = tuple(name for name in written if writers[name] <= who.writers.keys())
+    return silenced, tuple(name for name in written if name not in silenced)
 
 
 def _topics_written_at(topology: Topology, cluster: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.moves.handing_over import (
     BothRules,
     drain,
@@ -16,7 +18,7 @@ from orchestrator.moves.participants import Accepted, Ground, Participants
 from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
 from orchestrator.moves.way import Move
 from orchestrator.runs.hooks import hooks_around
-from orchestrator.runs.runbook import Runbook
+from orchestrator.runs.runbook import After, Runbook
 
 
 def switchover(
@@ -31,10 +33,16 @@ def switchover(
 
 
 def hand_over(
-    book: Runbook, move: Move, them: Participants, accepted: Accepted, *, timeout_s: float
+    book: Runbook,
+    move: Move,
+    them: Participants,
+    accepted: Accepted,
+    *,
+    timeout_s: float,
+    after: Sequence[After] = (),
 ) -> list[tuple[Begun, BothRules]]:
     """All of a planned move but its hooks. Returns each way as it has begun, with the rules found before."""
-    with book.section("read the access rules", on_failure="stop"):
+    with book.section("read the access rules", on_failure="stop", after=after):
         rules = [record_both_rules(book, way) for way in move.ways]
     with book.section("hand over", on_failure="undo"):
         prepared = []

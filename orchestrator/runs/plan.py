@@ -19,6 +19,10 @@ from orchestrator import __version__
 from orchestrator.errors import DcctlError
 
 FORMAT_VERSION = 1
+STEPS_READ = frozenset({"0.3.0", __version__})
+"""Versions whose steps and results are read as this version's own: it tells what their runs hold and came to.
+An unfinished run is gone on with by the version that began it alone.
+"""
 EXPIRES_AFTER_S = 60.0
 """How long a plan file may be applied after it was made."""
 

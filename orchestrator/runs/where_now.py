@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from orchestrator import __version__
 from orchestrator.runs.earlier_results import primary_of_earlier
 from orchestrator.runs.effect import Held
 from orchestrator.runs.engine import RunState, standing, staying, steps_to_undo
 from orchestrator.runs.held import Holdings, StillHeld, held_in_words, not_known, still_held
-from orchestrator.runs.plan import Plan, Step
+from orchestrator.runs.plan import STEPS_READ, Plan, Step
 from orchestrator.wording import listed
 
 
@@ -51,7 +50,7 @@ def held_unknown(state: RunState, effects: Holdings) -> str:
 
     Its steps are of another version, or of a package that is not there.
     """
-    if not _is_of_this_version(state):
+    if not _is_read_here(state):
         return only_its_own_tells(state.plan)
     unknown = not_known(state, effects)
     if not unknown:
@@ -62,7 +61,7 @@ def held_unknown(state: RunState, effects: Holdings) -> str:
 
 def held_told(state: RunState, effects: Holdings) -> str:
     """What the run holds, and why that is not known, or not all; empty for nothing."""
-    known = still_held(state, effects) if _is_of_this_version(state) else ()
+    known = still_held(state, effects) if _is_read_here(state) else ()
     return "; ".join(filter(None, [held_in_words(known), held_unknown(state, effects)]))
 
 
@@ -99,7 +98,7 @@ def _primary(state: RunState, effects: Holdings) -> str:
     """Which cluster is primary; of a run with several ways, for which topics each."""
     found: list[tuple[Step, str, str]] = []
     for step in state.plan.steps:
-        if _is_of_this_version(state):
+        if _is_read_here(state):
             for moved in effects.primaries(step):
                 topics = listed(f"{name} of {moved.home}" for name in moved.topics)
                 found.append((step, moved.primary, topics))
@@ -119,5 +118,5 @@ def _recorded(state: RunState, step: Step, before: str, after: str) -> str:
     return f"{before} or {after}, dcctl status FILE tells"
 
 
-def _is_of_this_version(state: RunState) -> bool:
-    return state.plan.dcctl_version == __version__
+def _is_read_here(state: RunState) -> bool:
+    return state.plan.dcctl_version in STEPS_READ

@@ -18,6 +18,7 @@ from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.cases import accepted_reread
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
 from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
@@ -28,6 +29,7 @@ from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_ri
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.watched import watched_along
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
@@ -114,17 +116,25 @@ class ReturnDrill(Drill):
 
         def is_settled() -> bool:
             behind = {name: lag for name, lag in lags(simulation, cluster).items() if lag > self._slack}
-            seen_s = since_s
+            missing = [f"still behind: {lags_text(behind)}"] if behind else []
             if cluster == self.mirror.source:
-                target = simulation.cluster(self.mirror.target)
-                seen_s = read_samples(target, self.mirror.samples_topic).last_good_at_s or 0.0
-            self.tell.stage(f"at {cluster}", f"still behind: {lags_text(behind) or 'none'}")
-            return not behind and seen_s >= since_s
+                missing += self._unwatched(simulation, since_s)
+            self.tell.stage(f"at {cluster}", "; ".join(missing) or "all have caught up")
+            return not missing
 
         # What was broken on purpose is for the audit to find, however the applications fare.
         is_broken = cluster == self.mirror.source and self.options.sabotage is not NONE
-        problem = None if is_broken else f"the applications did not catch up at {cluster}"
+        seen = ", or the watcher did not follow them," if cluster == self.mirror.source else ""
+        problem = None if is_broken else f"the applications did not catch up at {cluster}{seen}"
         self._await(f"at {cluster}", is_settled, _SETTLED_TIMEOUT_S, problem)
+
+    def _unwatched(self, simulation: Simulation, since_s: float) -> list[str]:
+        """What the watcher has still to see since then, so that a loss of the source can be judged."""
+        mirror = self.mirror
+        history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+        seen_s = history.last_good_at_s or 0.0
+        missing = list(unwatched(history, watched_along(simulation.topology, mirror)))
+        return missing if seen_s >= since_s else [f"the watcher has not seen {mirror.source} yet", *missing]
 
     @property
     def _slack(self) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from orchestrator import __version__
 from orchestrator.errors import DcctlError
 from orchestrator.moves.results import LOSS, SAVED, TRANSLATIONS
 from orchestrator.replication.offsets_json import offsets_to_json
@@ -14,7 +13,7 @@ from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
-from orchestrator.runs.plan import RunEvent, plan_from_json
+from orchestrator.runs.plan import STEPS_READ, RunEvent, plan_from_json
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.run_times import phase_rows, run_times
 from orchestrator.runs.way_back import stands_for_good
@@ -108,7 +107,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
 
 def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
     """What was counted as lost, partition by partition; empty where nothing was, None where nobody knows."""
-    if state.plan.dcctl_version != __version__:
+    if state.plan.dcctl_version not in STEPS_READ:
         earlier = loss_of_earlier(state.plan, state.results)
         return {
             "loss": earlier,
@@ -126,7 +125,7 @@ def _loss(state: RunState, effects: Registry) -> dict[str, Any]:
 
 def _positions(state: RunState, effects: Registry) -> dict[str, Any]:
     """Where each position was translated to, and what had stood there; empty for a run of another version."""
-    if state.plan.dcctl_version != __version__:
+    if state.plan.dcctl_version not in STEPS_READ:
         return {"translations": [], "saved_offsets": {}}
     try:
         translated = effects.told(state.plan, state.results, TRANSLATIONS)

@@ -72,7 +72,7 @@ def file(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @contextmanager
-def writing(cluster: KafkaCluster, user: str) -> Iterator[list[str]]:
+def writing(cluster: KafkaCluster, user: str, topic: str = "orders") -> Iterator[list[str]]:
     """An application that writes all the time; the list holds the names of the errors that it met."""
     errors: list[str] = []
     is_over = threading.Event()
@@ -86,7 +86,7 @@ def writing(cluster: KafkaCluster, user: str) -> Iterator[list[str]]:
         producer = connected()
         while not is_over.wait(0.02):
             try:
-                producer.produce("orders", b"x", on_delivery=lambda e, _: e and errors.append(e.name()))
+                producer.produce(topic, b"x", on_delivery=lambda e, _: e and errors.append(e.name()))
             except KafkaException as error:
                 errors.append(error.args[0].name())
                 producer = connected()
@@ -122,6 +122,37 @@ def test_a_fenced_producer_is_denied_and_writes_again_after_the_unfence(
         errors.clear()
         time.sleep(0.5)
         assert errors == []
+    assert rules(cluster) == before
+
+
+@pytest.mark.parametrize("topics", [("payments",), ("payments", "orders")], ids=["own", "shared"])
+def test_one_principal_is_fenced_while_another_writes_on(
+    cluster: KafkaCluster, file: Topology, tmp_path: Path, topics: tuple[str, ...]
+) -> None:
+    """The fence stands, also where the other one writes the same topic, and the other one meets no error."""
+    before, (checkout, settlement) = rules(cluster), file.producers
+    both = replace(file, producers=(checkout, replace(settlement, topics=topics)))
+    request = replace(REQUEST, principals=("User:checkout",))
+    with writing(cluster, "checkout") as refused, writing(cluster, "settlement", topics[-1]) as errors:
+        result = run_fence(both, request, "fence", folder=tmp_path / "fence")
+        assert (result.outcome, result.reason) == ("ok", "")
+        assert "TOPIC_AUTHORIZATION_FAILED" in refused
+        assert rules(cluster) - before == {Acl("User:checkout", "WRITE", "DENY", "TOPIC", "*")}
+        assert run_fence(both, request, "unfence", folder=tmp_path / "unfence").outcome == "ok"
+        assert errors == []
+    assert rules(cluster) == before
+
+
+def test_a_stranger_in_the_topic_of_the_one_principal_is_noticed(
+    cluster: KafkaCluster, file: Topology, tmp_path: Path
+) -> None:
+    """Nobody else may write it by the file: that its log grows is not put down to somebody else."""
+    before, request = rules(cluster), replace(REQUEST, principals=("User:checkout",))
+    with writing(cluster, "stranger"), writing(cluster, "settlement", "payments"):
+        result = run_fence(file, request, "fence", folder=tmp_path)
+    assert result.outcome == "undone"
+    assert "still written at west: orders-" in result.reason
+    assert "payments" not in result.reason
     assert rules(cluster) == before
 
 
@@ -216,14 +247,33 @@ def test_what_no_replica_has_yet_is_named_and_the_fence_is_taken_back(
 
 
 def acknowledged(kafka: KafkaCluster, values: list[bytes]) -> int:
-    """How many of these records the leader acknowledges to a producer that waits for nobody else."""
-    errors: list[object] = []
-    bootstrap = kafka.properties["bootstrap.servers"]
+    """How many records the leader has acknowledged to a producer that waits for nobody else: all of these.
+
+    The leader may learn of an access rule later than the broker that was asked for the rules.
+    """
+    bootstrap, left = kafka.properties["bootstrap.servers"], values
     producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, **as_user("checkout")}, logger=logger)
+    deadline = time.monotonic() + 60
+    while left:
+        refused = refusals(producer, left)
+        assert set(refused) <= {"TOPIC_AUTHORIZATION_FAILED"}
+        assert time.monotonic() < deadline
+        left = left[: len(refused)]
+    return len(values)
+
+
+def refusals(producer: Producer, values: list[bytes]) -> list[str]:
+    """An error's name for each of these records that is not acknowledged.
+
+    Names, for an error of confluent-kafka that is compared with None raises where nobody sees it.
+    """
+    found: list[str] = []
     for value in values:
-        producer.produce("orders", value, partition=0, on_delivery=lambda error, _: errors.append(error))
-    producer.flush(30)
-    return errors.count(None)
+        producer.produce(
+            "orders", value, partition=0, on_delivery=lambda error, _: error and found.append(error.name())
+        )
+    assert producer.flush(30) == 0
+    return found
 
 
 def awaited(condition: Callable[[], bool]) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar, cast
 
 import pytest
@@ -20,6 +21,7 @@ from orchestrator.simulation.drill import Drill, DrillOptions, Teller
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.return_drill import ReturnDrill
+from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import KINDS, NONE, sabotage_named, shifted_once_placed
 from orchestrator.simulation.workload.scenario import SMALL, scenario_named
 from orchestrator.snapshot.samples import Round, SampleHistory, TopicEnds, WritersSeen
@@ -183,3 +185,29 @@ def test_a_centre_without_a_mirror_to_the_other_one_is_waited_for_as_well() -> N
         "the watcher has not recorded reporting yet",
         "the watcher has not recorded audit yet",
     ]
+
+
+def test_a_site_that_came_back_is_lost_again_once_the_watcher_knows_how_fast_its_logs_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One round since is not enough to say what its loss would cost: the failover would be refused."""
+    young, seen = SampleHistory(), history()
+    for name in MIRROR.topics:
+        topics = {name: TopicWriters(name, 3)}
+        for known in (young, seen):
+            known.add(WritersSeen(watcher="w", block=0, at_s=1.0, topics=topics))
+    young.add(Round(watcher="w", begun_at_s=NOW_S, ended_at_s=NOW_S, outcome="good"))
+    asked = [young, young, seen]
+    monkeypatch.setattr("orchestrator.simulation.return_drill.read_samples", lambda *_: asked.pop(0))
+    monkeypatch.setattr("orchestrator.simulation.return_drill.lags", lambda *_: {})
+    monkeypatch.setattr("orchestrator.simulation.drill._POLL_S", 0.0)
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    told: list[str] = []
+    teller = SimpleNamespace(stage=lambda _stage, text: told.append(text))
+    options = DrillOptions(out=Path(), scenario=replace(SMALL, after_s=0.0))
+    drill = ReturnDrill(topology(), options, cast("Teller", teller), print, print)
+    simulation = SimpleNamespace(topology=topology(), cluster=lambda name: name)
+    drill._work_on(cast("Simulation", simulation), MIRROR.source)
+    assert asked == []
+    assert "the watcher does not know yet how fast" in told[0]
+    assert told[-1] == "all have caught up"

@@ -96,3 +96,22 @@ def test_status_tells_what_the_loss_of_a_centre_would_cost_as_its_failover_does(
     found = place_status(topology, "centre", "reserve", servers=servers)
     assert place_headline(found).endswith("the way back: dcctl failback FILE --to centre")
     assert list(place_lines(found))
+
+
+def test_consumers_that_come_up_with_a_centre_are_stopped_before_anybody_goes_home(estates: Estates) -> None:
+    """No guard keeps them off: they go on where their old positions are, until the failback begins."""
+    operator = at_work(estates)
+    operator.estate.lose("centre")
+    operator.estate.live(5)
+    assert operator.failover(to="reserve", attested=("centre",)).outcome == "ok"
+    operator.estate.live(5)
+    operator.estate.bring_back("centre", applications=True)
+    operator.estate.live(5)
+    result = operator.failback(to="centre")
+    assert result.outcome == "ok"
+    assert {step["id"]: step["message"] for step in result.steps}["stop-returned"].startswith(
+        "2 clients stopped"
+    )
+    operator.estate.live(10)
+    skipped = truths.skipped(operator.estate, "centre")
+    assert {name: lost for name, lost in skipped.items() if name in READERS} == {}

@@ -103,6 +103,9 @@ def test_the_group_sync_of_the_demoted_direction_is_off_until_it_is_over() -> No
     """A stale commit at the old side could move a group at the new one."""
     (before,) = (step for step in PLAN.steps if step.id == "resume-mirror")
     assert not any("checkpoint" in name for name in before.arguments["connectors"])
+    pause = PLAN.step("pause-mirror")
+    assert pause.arguments["connectors"] == ["west-to-east-source"]
+    assert pause.title.startswith("Stop the source connector of the mirror west → east"), "no other one"
     assert "start-consumers" not in needs(PLAN, "resume-mirror")
 
 

@@ -88,7 +88,8 @@ class ConsumerGroups(ReadersOnHosts):
         if s.case == "back":
             return (positions_known(s),)
         if s.case == "planned":
-            return positions_known(s), groups_idle(s)
+            is_home = s.entered == s.way.home  # who came up there by itself is stopped first
+            return (positions_known(s),) if is_home else (positions_known(s), groups_idle(s))
         return positions_fresh(s), map_complete(s), groups_idle(s)
 
     def reread(self, s: Situation) -> Reread:

@@ -289,7 +289,7 @@ class MirrorMaker2(Copying, MirrorEngine):
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""
         pause = StopConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
-        title = f"Stop the mirror {mirror} to read its offset map to the end"
+        title = f"Stop the source connector of the mirror {mirror} to read its offset map to the end"
         paused = book.add(pause, id=way.id("pause-mirror", mirror), title=title, after=after)
         end = RecordMirrorEnd(mirror=mirror, stopped=paused)
         title = f"Record the position of the mirror {mirror} and the end offsets of its topics"

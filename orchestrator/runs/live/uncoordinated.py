@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from orchestrator import __version__
 from orchestrator.adapters.files import sync_folder, write_whole
 from orchestrator.errors import DcctlError, LockHeldError
 from orchestrator.ports.part import Part
@@ -42,6 +41,7 @@ from orchestrator.runs.live.earlier_runs import earlier_run
 from orchestrator.runs.live.run_outline import has_begun
 from orchestrator.runs.live.state_folder import state_folder
 from orchestrator.runs.plan import (
+    STEPS_READ,
     Plan,
     RunEvent,
     canonical_json,
@@ -250,7 +250,7 @@ def facts_of(records: Sequence[RunEvent], effects: Registry) -> list[tuple[float
 
 def _facts_in(plan: Plan, step_id: str, result: Mapping[str, Any], effects: Registry) -> Iterable[Body]:
     """The facts that a step has written, also of a run of an earlier dcctl."""
-    if plan.dcctl_version == __version__:
+    if plan.dcctl_version in STEPS_READ:
         return effects.facts(plan.step(step_id), result)
     return facts_of_earlier(plan, step_id, result)
 
