@@ -74,7 +74,11 @@ def landing_offsets(
     found: dict[str, dict[TopicPartition, int]] = {}
     for consumer in consumers_named(run, recorded):
         own = found.setdefault(consumer.name, {})
-        for landing in (tp for topic in consumer.topics for tp in brought.partitions.get(topic, ())):
+        for landing in (
+            tp
+            for topic in run.port(Topology).topics_read(consumer)
+            for tp in brought.partitions.get(topic, ())
+        ):
             position = recorded[consumer.name].get(reverse.mirrored(landing))
             placed = brought.place(landing, 0 if position is None else position.offset)
             if placed.offset is not None:

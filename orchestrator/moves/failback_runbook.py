@@ -191,12 +191,13 @@ def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
     """Freeze and drain the standby, read both maps to their ends, and place everybody at the primary."""
     frozen = freeze(book, way, them, rules)
     rest = drain(book, way, them, frozen, timeout_s)
-    landing = record_landing(book, way, after=rest.after_drain)
     record_departure(book, way, frozen)
     at_rest: list[Handle[Any]] = [frozen.standing] if frozen.standing is not None else []
     if not at_rest:
         # Others write on: who moves has stopped, and that is behind all that came back before.
         at_rest = [one.stopped for one in frozen.left.values() if one.stopped is not None] or [rules.left]
+    fenced = behind(*at_rest, because="what is written at home before is nobody's who moves there")
+    landing = record_landing(book, way, after=rest.after_drain or [fenced])
     needed = "the group sync is needed until no application works at the standby"
     nobody = [behind(*at_rest, because=needed)]
     paused = [them.engine(way.topology, m).pause(book, way, m, nobody) for m in way.pauses]

@@ -23,7 +23,7 @@ from orchestrator.moves.guards import AwaitGuards
 from orchestrator.moves.partial_rules import DenyAtPartial, RecordPartialRules
 from orchestrator.moves.partial_standstill import AwaitPartStanding
 from orchestrator.moves.participants import Accepted, Ground, Left, Participants, Stand
-from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
+from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack, SeeStillGone
 from orchestrator.moves.results import PartlyStanding, RulesFound, RulesHeard, TopicEnds
 from orchestrator.moves.stages import Prepared, begin_at_the_other_side, deny_at_target, place, record_landing
 from orchestrator.moves.way import Move, Way
@@ -113,7 +113,11 @@ def failover(
                 _account(book, way, them, rest, before)
             waited_for = _waited_for(book, move, rests)
             prepared = [
-                replace(one, primary=_record_primary(book, one.way, opening, needed), before=tuple(needed))
+                replace(
+                    one,
+                    primary=_record_primary(book, one.way, opening, needed),
+                    before=(*needed, *_still_gone(book, one, opening)),
+                )
                 for one, needed in zip(prepared, waited_for, strict=True)
             ]
         begin_at_the_other_side(book, them, prepared)
@@ -257,6 +261,17 @@ def _recorded(landing: Handle[TopicEnds] | None, left: tuple[Handle[LogsAtDepart
     if landing is not None:
         order.append(behind(landing, because="records written from now on can be told from earlier ones"))
     return order
+
+
+def _still_gone(book: Runbook, one: Prepared, opening: Opening) -> list[After]:
+    """Looked at once more where no primary is recorded: no guard keeps applications off what comes back."""
+    if one.way.reach != "gone" or one.way.topics or one.way.left.sites:
+        return []
+    placed = [handle for handles in one.ready.values() for handle in handles]
+    ready = [behind(*placed, because="nothing but starting them is left")] if placed else []
+    see = SeeStillGone(cluster=one.way.left.cluster, looks_s=opening.look_s)
+    seen = book.add(see, id=one.way.id("see-still-gone"), after=ready)
+    return [behind(seen, because="an application that works at both places reads records twice")]
 
 
 def _record_primary(

@@ -13,6 +13,7 @@ from orchestrator.runs.effect import (
     Done,
     Effect,
     Failed,
+    Look,
     Nothing,
     Outcome,
     Reversible,
@@ -92,6 +93,38 @@ class RecordPrimary(_Recorded, name="record-primary", title="Record that {primar
     def perform(self, run: Running) -> Outcome[PrimaryMoved]:
         """See `Effect`."""
         return self._write(run)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SeeStillGone(
+    Look[Nothing],
+    name="see-still-gone",
+    phase="redirect",
+    title="Verify once more that {cluster} lets no application in",
+):
+    """Look at a lost cluster once more, where nothing is recorded that would keep its brokers closed.
+
+    What works at two places reads records twice. `looks_s`: what looking at it usually takes.
+    """
+
+    cluster: str
+    looks_s: float
+
+    @property
+    def expected_s(self) -> float:
+        """See `Effect`."""
+        return self.looks_s
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        reason = source_back(*run.port(BootGuards).look_at(self.cluster))
+        if not reason:
+            return Done(Nothing(), f"{self.cluster} lets no application in")
+        return Failed(
+            f"{self.cluster} is not lost: {reason}. No application is started. Roll the run back: "
+            f"dcctl abort {run.run_id} FILE; or stop what answers at {self.cluster} and go on: "
+            f"dcctl resume {run.run_id} FILE"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -27,7 +27,7 @@ from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.topology.counterparts import Origin, counterpart_of, origin_of
 from orchestrator.topology.model import Consumer, Replication, Topology
-from orchestrator.topology.standby import standby_of, standbys_of
+from orchestrator.topology.standby import READ, standby_of, standbys_of
 from orchestrator.wording import listed
 
 NOBODY = Fenced({}, {}, ())
@@ -87,6 +87,9 @@ def beside(
     """
     home, away = mirror.source, mirror.target
     left, entered = (away, home) if is_back else (home, away)
+    _refuse_astray(topology, home, away)
+    if reach != "gone":
+        _refuse_shared_principals(topology, home, away)
     items = tuple(
         Item(
             name=name,
@@ -116,6 +119,43 @@ def beside(
         self_redirecting=self_redirecting_rules(topology, home, who),
         written_early=() if is_back else tuple(sorted(early)),
     )
+
+
+def _refuse_astray(topology: Topology, home: str, away: str) -> None:
+    """Raise `DcctlError` where not all of an active site goes to one other site, and comes back from it."""
+    others = sorted({m.target for m in topology.replication if m.source == home} - {away})
+    if others:
+        raise DcctlError(
+            f"cluster {home}",
+            f"is mirrored to {listed(others)} as well as to {away}: three active sites cannot be moved yet",
+            "a file for each pair of clusters can",
+        )
+    applications = [
+        *((f"producer {p.name}", standby_of(topology, p)) for p in topology.producers_of(home)),
+        *((f"consumer {c.name}", standby_of(topology, c)) for c in topology.consumers_of(home)),
+    ]
+    for subject, standby in applications:
+        if standby != away:
+            raise DcctlError(
+                subject,
+                f"goes to {standby}, and others of {home} to {away}: they cannot be moved apart yet",
+                "give all applications of an active site the same standby",
+            )
+
+
+def _refuse_shared_principals(topology: Topology, home: str, away: str) -> None:
+    """Raise `DcctlError` where a rule against who moves would keep off who stays at the other site."""
+    moving = {p.principal: p.name for p in topology.producers_of(home)}
+    moving |= {c.principal: c.name for c in topology.consumers_of(home)}
+    staying = [(p.principal, p.name) for p in topology.producers_of(away)]
+    staying += [(c.principal, c.name) for c in topology.consumers_of(away)]
+    for principal, name in staying:
+        if principal is not None and principal in moving:
+            raise DcctlError(
+                f"{moving[principal]} of {home} and {name} of {away}",
+                f"have the same principal {principal}: access rules that keep the one off deny the other",
+                "give each application a principal of its own",
+            )
 
 
 def _consumer(topology: Topology, name: str, cluster: str) -> Consumer:
@@ -322,6 +362,16 @@ def refuse_narrow(way: Way) -> Way:
                 f"reads by the pattern {consumer.pattern}, which does not match {listed(unseen)} at "
                 f"{way.entered}: records that it has still to read are there",
                 r"a pattern such as (.*\.)?orders matches a topic and its copies",
+            )
+        known = {*names, *(way.topology.topics_read(consumer) if consumer.landing in {None, READ} else ())}
+        there = (name for name in way.topology.names_at(way.entered.cluster) if name not in known)
+        further = sorted(name for name in there if re.fullmatch(consumer.pattern, name))
+        if further and consumer.cluster == way.left.cluster:
+            raise DcctlError(
+                f"consumer {consumer.name}",
+                f"reads by the pattern {consumer.pattern}, which also matches {listed(further)} at "
+                f"{way.entered}: it has no position in that, and does not read it at home",
+                "let the pattern match the same records at both clusters, or name the topics",
             )
     return way
 

@@ -58,16 +58,17 @@ def newest_kept(
 ) -> tuple[str, list[Record]]:
     """The records of a mirror's map as they were written to `topic`, and which incarnation of it they are of.
 
-    The one that came last: a watcher that is slow may still copy the one before. Each offset once, in order;
-    an empty id and nothing where there is none.
+    The one that was copied last: what was copied of others, by mistake or before, is another topic's. Each
+    offset once, in order; an empty id and nothing where there is none.
     """
     by_id: dict[str, dict[int, Record]] = {}
+    newest = ""
     for chunk in chunks:
         for record in chunk:
             kept = decode_kept(record, topic)
             if kept is not None and kept.mirror == mirror:
-                by_id.setdefault(kept.topic_id, {}).setdefault(kept.record.offset, kept.record)
+                newest = kept.topic_id
+                by_id.setdefault(newest, {}).setdefault(kept.record.offset, kept.record)
     if not by_id:
         return "", []
-    newest = list(by_id)[-1]
     return newest, [by_id[newest][offset] for offset in sorted(by_id[newest])]

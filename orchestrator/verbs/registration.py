@@ -17,7 +17,7 @@ from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.partial_rules import DenyAtPartial, RecordPartialRules
 from orchestrator.moves.partial_standstill import AwaitPartStanding
 from orchestrator.moves.participants import Kind, MirrorEngine, Participants
-from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack
+from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack, SeeStillGone
 from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
 from orchestrator.replication.engine import engine_named
 from orchestrator.runs.registry import Registry
@@ -84,6 +84,7 @@ _OF_ANY_MOVE = Registry(
     RecordPrimary,
     RecordPrimaryUnlessBack,
     RecordTopicEnds,
+    SeeStillGone,
     StopAnswering,
     StopClients,
 )

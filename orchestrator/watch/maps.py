@@ -38,6 +38,7 @@ class Writes(Protocol):
 class MapCopier:
     """Copies one mirror's map. `start` begins, `stop` ends; `copy` is one turn.
 
+    `refuse_others` is given the id of the watched cluster, and raises where it is another one than before.
     `lag_records`: how many records of the map were not copied when it was looked at last; None before.
     """
 
@@ -49,11 +50,13 @@ class MapCopier:
         place: Callable[[], Kafka],
         writer: Writes,
         log: Any,
+        refuse_others: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.mirror, self.lag_records = mirror, None if engine.map_topic(mirror) else 0
         self._from = TopicPartition(engine.map_topic(mirror), 0)
         self._to = TopicPartition(mirror.kept_map_topic, 0)
         self._watched, self._place, self._writer, self._log = watched, place, writer, log
+        self._refuse_others = refuse_others
         self._of, self._topic_id, self._next = (mirror.source, mirror.target), "", 0
         self._is_known = False
         self._said = ""
@@ -75,6 +78,9 @@ class MapCopier:
             self._topic_id, self._next = self._where_the_copy_ends()
             self._is_known = True
         watched = self._watched()
+        watched.brokers(_WITHIN_S)
+        # An address may lead to another cluster than before: what that has is no map of this one.
+        self._refuse_others(watched.cluster_id or "")
         topic = watched.topics([self._from.topic], _WITHIN_S).get(self._from.topic)
         if topic is None:
             raise ClusterError(f"{watched.subject}, topic {self._from.topic}", "there is no such topic")

@@ -115,6 +115,7 @@ class Watcher:
                 lambda: self._target,
                 RecordWriter(watched.kept_at, self._target.properties, mirror.kept_map_topic),
                 self._log,
+                lambda cluster_id: ClusterCheck(watched, self._known).refuse_others(source=cluster_id),
             )
             for mirror in watched.maps
         )
@@ -138,11 +139,11 @@ class Watcher:
             self.health.start()
         self._writers.start()
         self._fingerprints.start()
-        for copier in self.maps:
-            copier.start()
         self._sampler.warm_up(5.0)
         try:
             self._take_over()
+            for copier in self.maps:
+                copier.start()
             self._rounds()
         finally:
             self._sampler.close()

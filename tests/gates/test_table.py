@@ -34,7 +34,7 @@ def test_every_gate_of_every_verb_has_its_case(outcome: str, never: Mapping[Gate
 
 OF_A_SICK_SITE = {"source-sick"}
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
-OF_ROUTES = {"routes-usable"}
+OF_ROUTES = {"other-site", "routes-usable"}
 """Only where positions are led by mirrors that go on: refused and unmeasured in `tests/twin/test_active_sites.py`."""
 """Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
 

@@ -45,10 +45,12 @@ def test_copiers_side_by_side_and_begun_again_change_nothing(
 
 
 def test_of_a_topic_that_was_made_anew_only_the_newest_counts() -> None:
-    """Also where a slow copier still writes of the one before."""
-    lying = copied(original(0), original(1), original(0, "two"), original(2), original(1, "two"))
+    """And what was copied of another one by mistake, on a wrong address, counts no more once it was right."""
+    lying = copied(original(0), original(7, "wrong"), original(1), original(0, "two"), original(1, "two"))
     topic_id, found = newest_kept([lying[:2], lying[2:]], TOPIC, WHOSE)
     assert (topic_id, [record.offset for record in found]) == ("two", [0, 1])
+    topic_id, found = newest_kept([lying[:3]], TOPIC, WHOSE)
+    assert (topic_id, [record.offset for record in found]) == ("one", [0, 1])
 
 
 def test_what_is_of_another_mirror_or_no_record_of_a_map_is_passed_over() -> None:

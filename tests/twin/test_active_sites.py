@@ -171,3 +171,46 @@ def test_a_mirror_that_does_not_copy_home_refuses_the_way_back(estates: Estates)
     workers.state = "gone"
     with pytest.raises(GateUnknownError, match="routes-usable unknown"):
         operator.failback(to="west")
+
+
+def test_one_site_is_away_at_a_time(estates: Estates) -> None:
+    """Neither could go home while the other one's applications, and both mirrors, stand elsewhere."""
+    operator = at_work(estates)
+    assert operator.switchover(to="east").outcome == "ok"
+    operator.estate.live(5)
+    with pytest.raises(
+        GateRefusedError, match="other-site refused: applications of west work at east since run"
+    ):
+        operator.switchover(to="west")
+    operator.estate.lose("east")
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="and this move does not bring them away from east"):
+        operator.failover(to="west", attested=("east",))
+
+
+def test_a_principal_of_both_sites_is_refused(estates: Estates) -> None:
+    """A rule against who goes home would deny who stays."""
+
+    def shared(file: Topology) -> Topology:
+        told = told_apart(file)
+        return replace(told, producers=tuple(replace(p, principal="User:shop") for p in told.producers))
+
+    operator = estates.at_work(TWO_SITES, change=shared)
+    with pytest.raises(DcctlError, match="have the same principal User:shop"):
+        operator.switchover(to="east")
+
+
+def test_a_pattern_that_matches_more_at_the_other_site_is_refused(estates: Estates) -> None:
+    """It would read what another consumer is to read, from wherever its auto.offset.reset leads."""
+
+    def wide(file: Topology) -> Topology:
+        told = told_apart(file)
+        readers = (
+            replace(c, topics=(), pattern=r"(west\.)?orders") if c.name == "packing-west" else c
+            for c in told.consumers
+        )
+        return replace(told, consumers=tuple(readers))
+
+    operator = estates.at_work(TWO_SITES, change=wide)
+    with pytest.raises(DcctlError, match="which also matches orders at east"):
+        operator.switchover(to="east")

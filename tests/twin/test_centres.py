@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.cli.status_places import place_headline, place_lines
-from orchestrator.errors import UsageError
+from orchestrator.errors import GateRefusedError, UsageError
 from orchestrator.watch.place_status import place_status, unmirrored
 from tests.twin import truths
 from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
 
 TWO_CENTRES = "topologies/aggregation-two-centres.yaml"
@@ -115,3 +116,25 @@ def test_consumers_that_come_up_with_a_centre_are_stopped_before_anybody_goes_ho
     operator.estate.live(10)
     skipped = truths.skipped(operator.estate, "centre")
     assert {name: lost for name, lost in skipped.items() if name in READERS} == {}
+
+
+def test_a_centre_that_comes_back_in_the_middle_of_its_failover_starts_nobody_elsewhere(
+    estates: Estates,
+) -> None:
+    """Looked at once more before anybody starts: what works at two centres reads records twice."""
+    operator = at_work(estates)
+    operator.estate.lose("centre")
+    operator.estate.live(5)
+    operator.estate.record.harm_where(lambda entry: entry.verb == "commit offset", "dies after")
+    with pytest.raises(ProcessDied):
+        operator.failover(to="reserve", attested=("centre",))
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.bring_back("centre", applications=True)
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="source-unreachable refused: centre answers"):
+        operator.resume()
+    assert operator.abort().outcome == "undone"
+    operator.estate.live(5)
+    assert operator.estate.clusters["reserve"].group("reporting").members == set()
+    assert truths.processed_twice(operator.estate, ["audit"]) == {"audit": 0}

@@ -28,7 +28,17 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.offsets_json import Offsets
 from orchestrator.replication.truncations import Truncations
-from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Nothing, Outcome, Running
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Handle,
+    Limited,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+)
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
@@ -44,11 +54,11 @@ _LISTED = 5
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class TranslateAlong(
+    Limited[TranslatedPositions],
     Look[TranslatedPositions],
     name="translate-along",
     phase="translate",
     expected_s=1.0,
-    timeout_s=60.0,
 ):
     """Each group's recorded positions along its routes, through maps as they are now.
 
@@ -69,6 +79,7 @@ class TranslateAlong(
     accept_reread: int | None = None
     is_left_gone: bool = False
     settle_s: float = 3.0
+    limit_s: float = 60.0
 
     @property
     def title(self) -> str:

@@ -48,6 +48,7 @@ from orchestrator.runs.effect import Effect, Handle, Nothing
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
 
+_PASSED_WITHIN_S = 60.0
 _SETTLED_S = 2.0
 """Behind two flushes of a mirror's offsets its newest pair is written, if it is at all."""
 
@@ -255,7 +256,11 @@ class ConsumerGroups(ReadersOnHosts):
             routes=routes,
             recorded=recorded,
             is_left_gone=way.reach == "gone",
-            settle_s=_SETTLED_S + 2 * max(m.of(way.topology).offset_flush_interval_s for m in mirrors),
+            settle_s=(
+                settle_s := _SETTLED_S + 2 * max(m.of(way.topology).offset_flush_interval_s for m in mirrors)
+            ),
+            # Connect's own word of how far a mirror has come is as old as a flush.
+            limit_s=_PASSED_WITHIN_S + 2 * settle_s,
             ends=tuple((stand.mirror, stand.end) for stand in stands),
             landing=ground.landing,
             accept_reread=ground.accepted.reread,

@@ -229,8 +229,12 @@ class WriteBack(
     def perform(self, run: Running) -> Outcome[WrittenOffsets]:
         """See `Effect`."""
         wanted = self._wanted(run)
-        ahead = _ahead_of(wanted, run.of(self.saved).offsets)
-        for mirror in (*self.stopped, *self.synced_by) if ahead else ():
+        saved = run.of(self.saved).offsets
+        for mirror in (*self.stopped, *self.synced_by):
+            # The source of one that was told to stop may be gone: it is not asked.
+            ahead = _ahead_of(wanted if mirror in self.stopped else _synced(run, mirror, wanted), saved)
+            if not ahead:
+                continue
             engine = run.port(Participants).engine(run.port(Topology), mirror)
             wait_s = run.timeout_s / 2 if mirror in self.stopped else 0.0
             if group_sync := engine.syncs_positions(run, mirror, wait_s):
@@ -259,6 +263,15 @@ class WriteBack(
         for group, offsets in run.of(self.translated).landing.items():
             wanted.setdefault(group, {}).update(offsets)
         return wanted
+
+
+def _synced(run: Running, mirror: MirrorRef, wanted: Wanted) -> Wanted:
+    """Those groups that a mirror's group sync knows, by positions at its source; all where that is silent."""
+    try:
+        there = run.port(Clusters).cluster(mirror.source).committed(wanted)
+    except ClusterError:
+        return wanted
+    return {group: offsets for group, offsets in wanted.items() if there.get(group)}
 
 
 def _count(wanted: Wanted) -> str:

@@ -70,8 +70,15 @@ def _missing(s: Situation) -> Iterator[str]:
         state = found.get(led.entered)
         if state is None:
             yield f"{led.entered} does not exist at {s.entered}"
-        elif len(state.leaders) < led.partitions:
+        elif len(state.leaders) != led.partitions:
+            # One more has records as well, and no position would be written in it.
             yield (
                 f"{led.entered} at {s.entered} has {plural(len(state.leaders), 'partition')}, "
-                f"{led.left} at {s.left} has {led.partitions}"
+                f"the file says {led.partitions}"
+            )
+        there = (s.source.topics.value or {}).get(led.left)
+        if there is not None and len(there.leaders) != led.partitions:
+            yield (
+                f"{led.left} at {s.left} has {plural(len(there.leaders), 'partition')}, "
+                f"the file says {led.partitions}"
             )

@@ -10,6 +10,7 @@ from orchestrator.moves.gates.ensemble import (
     needed,
     not_flapping,
     not_held,
+    other_site,
     same_clusters,
     source_primary,
 )
@@ -38,6 +39,7 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
     not_held: _EVERY,
     same_clusters: _EVERY,
     needed: _EVERY,
+    other_site: _EVERY,
     not_flapping: _EVERY,
     moved_away: ("back",),
     source_primary: _EVERY,
@@ -53,17 +55,23 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
 """In the order in which a person would ask, each with the cases in which it counts."""
 
 
+def _is_about(gate: Gate, s: Situation) -> bool:
+    """Where no topic moves, nothing becomes primary; and only of two active sites there is another one."""
+    if gate is other_site:
+        return _is_active(s)
+    return gate is not source_primary or bool(s.way.topics)
+
+
+def _is_active(s: Situation) -> bool:
+    return all(s.topology.mirror(*pair) for pair in ((s.left, s.entered), (s.entered, s.left)))
+
+
 def gates_of(s: Situation, them: Participants, kept_off: tuple[str, ...] | None) -> tuple[GateResult, ...]:
     """Every gate of a way: of its places, of what copies, of each kind of applications, of hosts.
 
     `kept_off`: principals that the place entered is kept free of until it takes over; None where it is not.
     """
-    places = [
-        gate(s)
-        for gate, cases in _PLACES.items()
-        # Where no topic moves, nothing becomes primary.
-        if s.case in cases and (s.way.topics or gate is not source_primary)
-    ]
+    places = [gate(s) for gate, cases in _PLACES.items() if s.case in cases and _is_about(gate, s)]
     if kept_off is not None:
         places.append(entered_fenceable(s, kept_off))
     engines: dict[str, list[Leg]] = {}

@@ -80,6 +80,39 @@ def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str)
     return gate_result("needed", "refused", measured, limit, reason, hint)
 
 
+def other_site(s: Situation) -> GateResult:
+    """Of two active sites the other one's applications are at home: one goes while the other one stays."""
+    return as_far_as_known(s.seen.coordination, _other_site_by_record(s))
+
+
+def _other_site_by_record(s: Situation) -> GateResult:
+    other = s.entered if s.way.home == s.left else s.left
+    part, limit = (
+        s.seen.coordination,
+        f"applications of {other} work at {other}, and no run has begun to move them",
+    )
+    if part.value is None:
+        return absent("other-site", part, limit)
+    newest = newest_move((run for run in part.value.runs if run.home == other), s.left, s.entered)
+    if newest is None or (newest.outcome == "ok" and newest.target == other):
+        measured = "no earlier run" if newest is None else f"run {newest.run_id}: {newest.outcome}"
+        return gate_result("other-site", "ok", measured, limit, f"applications of {other} work at {other}")
+    measured = f"run {newest.run_id}: {newest.outcome}"
+    if newest.outcome != "ok":
+        reason = f"run {newest.run_id} ({newest.way}), which moves applications of {other}, has not ended"
+        return gate_result("other-site", "refused", measured, limit, reason, how_to_end(newest))
+    reason = f"applications of {other} work at {newest.target} since run {newest.run_id}"
+    if s.way.reach != "whole" and newest.target == s.left:
+        reason += f", and this move does not bring them away from {s.left}"
+        if s.words.acknowledge:
+            said = f"{reason}; acknowledged by {s.words.acknowledge}"
+            return gate_result("other-site", "ok", measured, limit, said)
+        hint = f'they stand until {s.left} is back; to move the others: --acknowledge "OWNER: comment"'
+        return gate_result("other-site", "refused", measured, limit, reason, hint)
+    hint = f"bring them home first: dcctl failback FILE --to {other}"
+    return gate_result("other-site", "refused", measured, limit, reason, hint)
+
+
 def not_flapping(s: Situation) -> GateResult:
     """No move has ended just now, or somebody answers for this one."""
     part = s.seen.coordination

@@ -1,0 +1,232 @@
+"""Playbooks through ansible-runner: quiet, logged into a folder, errors with the failed task's own words."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ansible_runner
+
+from orchestrator.errors import PlaybookError
+from orchestrator.installation import install_extra, own_folder
+
+_SETTINGS = {
+    # ansible-core refuses to start in a locale that is not UTF-8.
+    "LC_ALL": "C.UTF-8",
+    "ANSIBLE_GATHERING": "explicit",
+    "ANSIBLE_PIPELINING": "1",
+    "ANSIBLE_FORKS": "25",
+    "ANSIBLE_RETRY_FILES_ENABLED": "0",
+    "ANSIBLE_LOCALHOST_WARNING": "0",
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_DEPRECATION_WARNINGS": "0",
+}
+_PLAYBOOKS = (
+    "start-clients.yml",
+    "stop-clients.yml",
+    "service-managers/supervisor.yml",
+    "service-managers/systemd.yml",
+)
+_PROGRAMS = ("ansible-playbook", "ansible-inventory")
+_FAILURES = ("runner_on_failed", "runner_on_unreachable")
+_INCLUDES = ("include_tasks", "ansible.builtin.include_tasks")
+
+
+def playbook_path(name: str) -> Path:
+    """One of the project's own playbooks. Raises `PlaybookError` where it is not installed."""
+    path = own_folder("playbooks") / name
+    if not path.is_file():
+        problem = f"dcctl brings it, and it is not there: {path}"
+        raise PlaybookError(f"playbook {name}", problem, "this dcctl is not whole: install it again")
+    return path
+
+
+def check_installed() -> None:
+    """Raise `PlaybookError` where a playbook of dcctl's own, or Ansible, is missing."""
+    for name in _PLAYBOOKS:
+        playbook_path(name)
+    for program in _PROGRAMS:
+        if shutil.which(program, path=_search_path()) is None:
+            problem = f"{program} is neither beside this Python nor on PATH"
+            raise PlaybookError("Ansible", problem, install_extra("operator"))
+
+
+def run_playbook(
+    name: str,
+    *,
+    inventory: Path,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float = 60.0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> frozenset[str]:
+    """Run one of the project's playbooks; everything it says is kept in `folder`, nothing is printed.
+
+    `folder` must be this run's own: ansible-runner keeps the variables there too. Returns the names of
+    the hosts on which a task was done. Raises `PlaybookError` naming host, task and message, or the
+    deadline that has passed; also where no host had anything to do, which Ansible itself calls a success.
+    """
+    playbook = playbook_path(name)
+    _check_exists(inventory)
+    return _run(name, playbook, str(inventory.resolve()), variables, folder, timeout_s, is_cancelled)
+
+
+def run_own_playbook(
+    playbook: Path,
+    *,
+    inventory: Path | None,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float = 60.0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> frozenset[str]:
+    """Run a playbook of the user's; without an inventory on this machine alone. See `run_playbook`."""
+    if not playbook.is_file():
+        raise PlaybookError(f"playbook {playbook}", "no such file", "correct `hooks` in the topology file")
+    if inventory is not None:
+        _check_exists(inventory)
+    hosts = "localhost," if inventory is None else str(inventory.resolve())
+    return _run(str(playbook), playbook.resolve(), hosts, variables, folder, timeout_s, is_cancelled)
+
+
+def _run(  # noqa: PLR0917 - what a run of Ansible is made of
+    name: str,
+    playbook: Path,
+    inventory: str,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float,
+    is_cancelled: Callable[[], bool],
+) -> frozenset[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+    at_work: set[str] = set()
+
+    def note_event(event: Mapping[str, Any]) -> bool:
+        data = event.get("event_data", {})
+        if event.get("event") == "runner_on_ok" and data.get("task_action") not in _INCLUDES:
+            at_work.add(str(data.get("host")))
+        if event.get("event") in _FAILURES and not data.get("ignore_errors"):
+            failures.append(f"{data.get('host')}, task “{data.get('task')}”: {_message(data.get('res', {}))}")
+        return True  # keep the event's file: it is evidence
+
+    def note_status(status: Mapping[str, Any], **_config: object) -> None:
+        if status["status"] != "starting":  # from here on the file is written
+            _forget_environment(folder / "artifacts" / "ansible" / "command")
+
+    result = ansible_runner.run(
+        private_data_dir=str(folder),
+        ident="ansible",
+        playbook=str(playbook),
+        inventory=inventory,
+        extravars=dict(variables),
+        envvars=_environment(folder / "tmp"),
+        # The expect loop looks for a cancellation only as often as this.
+        settings={"job_timeout": int(timeout_s), "pexpect_timeout": 0.2},
+        quiet=True,
+        event_handler=note_event,
+        status_handler=note_status,
+        # With a callback of ours ansible-runner leaves the process's signal handlers alone.
+        cancel_callback=is_cancelled,
+    )
+    log = folder / "artifacts" / "ansible" / "stdout"
+    if result.status == "successful":
+        if not at_work:
+            raise PlaybookError(
+                f"playbook {name}",
+                f"no host of {inventory} had anything to do",
+                f"does it have hosts with this `dc`, and these clients? log: {log}",
+            )
+        return frozenset(at_work)
+    if result.status == "timeout":
+        problem = f"not done within {timeout_s:g} s"
+    elif result.status == "canceled":
+        problem = "cancelled"
+    else:
+        problem = "; ".join(failures) or _last_line(log) or f"ended with status {result.rc}"
+    raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
+
+
+def host_variables(inventory: Path, timeout_s: float = 30.0) -> dict[str, dict[str, Any]]:
+    """Every host of an inventory with its variables, as Ansible itself understands them.
+
+    Whatever kind of inventory it is: a file, a folder, a program. Raises `PlaybookError` where Ansible
+    cannot make sense of it.
+    """
+    _check_exists(inventory)
+    subject = f"inventory {inventory}"
+    with tempfile.TemporaryDirectory(prefix="dcctl-ansible-") as scratch:
+        try:
+            done = subprocess.run(
+                ["ansible-inventory", "--list", "--inventory", str(inventory.resolve())],
+                env={**os.environ, **_environment(Path(scratch)), "ANSIBLE_INVENTORY_UNPARSED_FAILED": "1"},
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise PlaybookError(subject, f"was not read within {timeout_s:g} s") from None
+        except OSError as error:
+            raise PlaybookError(subject, f"ansible-inventory cannot be run: {error.strerror}") from None
+    try:
+        hosts: dict[str, dict[str, Any]] = json.loads(done.stdout)["_meta"]["hostvars"]
+    except (ValueError, KeyError, TypeError):
+        said = " ".join(done.stderr.split())
+        raise PlaybookError(
+            subject, said[:500] or "Ansible finds no hosts in it", "`ansible-inventory --list` must show it"
+        ) from None
+    return hosts
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    return {
+        **_SETTINGS,
+        "ANSIBLE_LOCAL_TEMP": str(scratch),
+        "PATH": _search_path(),
+    }
+
+
+def _search_path() -> str:
+    """Where Ansible's programs are looked for: beside this Python first."""
+    return os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+
+
+def _forget_environment(command: Path) -> None:
+    """Keep what was run, and not in which environment: that may hold secrets, and this is evidence."""
+    try:
+        kept = json.loads(command.read_text(encoding="utf-8"))
+        if kept.pop("env", None) is not None:
+            command.write_text(json.dumps(kept), encoding="utf-8")
+    except (OSError, ValueError):
+        command.unlink(missing_ok=True)
+
+
+def _check_exists(inventory: Path) -> None:
+    if not inventory.exists():
+        raise PlaybookError(
+            f"inventory {inventory}", "no such file", "correct `inventory` in the topology file"
+        )
+
+
+def _message(result: Mapping[str, Any]) -> str:
+    said = [str(result.get(key, "")).strip() for key in ("msg", "stderr", "stdout")]
+    return (
+        " – ".join(dict.fromkeys(" ".join(text.split()) for text in said if text))
+        or "failed without a message"
+    )
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

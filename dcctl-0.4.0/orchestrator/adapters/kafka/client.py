@@ -1,0 +1,106 @@
+"""librdkafka settings shared by every client of ours, and its errors in our words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from orchestrator.adapters.secrets import resolve_secrets
+from orchestrator.errors import ClusterError
+
+# librdkafka writes each refused connection to stderr unless its logs are routed elsewhere.
+logger = logging.getLogger("orchestrator.librdkafka")
+logger.addHandler(logging.NullHandler())
+logger.propagate = False
+
+
+def client_properties(name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> dict[str, Any]:
+    """librdkafka properties for cluster `name`, with secrets resolved.
+
+    Raises `ClusterError` where the topology has no bootstrap address for the cluster.
+    """
+    if not bootstrap:
+        raise ClusterError(
+            f"cluster {name}",
+            "the topology file has no bootstrap addresses for it",
+            f"add clusters.{name}.bootstrap, or use the file that `dcctl sim up FILE` printed",
+        )
+    return {
+        "bootstrap.servers": ",".join(bootstrap),
+        "log.connection.close": "false",
+        "socket.timeout.ms": "10000",
+        "reconnect.backoff.ms": "50",
+        "reconnect.backoff.max.ms": "500",
+        **resolve_secrets(client, f"clusters.{name}.client"),
+    }
+
+
+class Refusals:
+    """Why a client gets no answer, as far as librdkafka tells it: whoever is refused only sees a time-out.
+
+    To be given as `error_cb`. A call that succeeds makes what was told before it history.
+    """
+
+    def __init__(self) -> None:
+        self._last: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        """What librdkafka calls, from within `poll`."""
+        if error.name() in _REFUSALS:
+            self._last = error
+
+    def forget(self) -> None:
+        """A call has succeeded."""
+        self._last = None
+
+    def behind(self, error: object, client: Any) -> object:
+        """The refusal behind a time-out of `client`; the error itself where there is none."""
+        if isinstance(error, KafkaError) and error.name() in _NO_ANSWER:
+            client.poll(0)
+            return self._last or error
+        return error
+
+
+@contextmanager
+def translated_errors(subject: str, doing: str) -> Iterator[None]:
+    """Turn confluent-kafka's exceptions into `ClusterError` about `subject` while `doing`."""
+    try:
+        yield
+    except KafkaException as error:
+        raise cluster_error(subject, doing, error.args[0]) from None
+
+
+def cluster_error(subject: str, doing: str, error: object) -> ClusterError:
+    """One `ClusterError` for librdkafka's error, with the hint that fits its code."""
+    if isinstance(error, KafkaError):
+        text = f"{doing}: {error.str() or error.name()} ({error.name()})"
+        return ClusterError(subject, text, _HINTS.get(error.name(), ""), error.name())
+    return ClusterError(subject, f"{doing}: {error}")
+
+
+# A listener that speaks TLS closes the connection of a client that does not, without a word.
+NO_BROKER = (
+    "is the cluster up, are the bootstrap addresses right, and does security.protocol fit its listeners?"
+)
+WRONG_USER = "check the user and the secret under clusters.<name>.client"
+_HAS_MEMBERS = "the group has running members: stop them first"
+_NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_REFUSALS = ("_AUTHENTICATION", "_SSL")
+_HINTS = {
+    "_SSL": "is ssl.ca.location under clusters.<name>.client the authority of its brokers?",
+    "_TRANSPORT": NO_BROKER,
+    "_ALL_BROKERS_DOWN": NO_BROKER,
+    "_TIMED_OUT": NO_BROKER,
+    "_AUTHENTICATION": WRONG_USER,
+    "SASL_AUTHENTICATION_FAILED": WRONG_USER,
+    "UNKNOWN_TOPIC_OR_PART": "is the topic there? Create it, or take it out of the file",
+    "TOPIC_AUTHORIZATION_FAILED": "the principal lacks an ACL on the topic",
+    "GROUP_AUTHORIZATION_FAILED": "the principal lacks an ACL on the group",
+    "CLUSTER_AUTHORIZATION_FAILED": "the principal lacks an ACL on the cluster",
+    "UNKNOWN_MEMBER_ID": _HAS_MEMBERS,
+    "NON_EMPTY_GROUP": _HAS_MEMBERS,
+}

@@ -1,0 +1,1 @@
+"""The kinds of applications that can be moved: see `moves.participants.Kind`."""

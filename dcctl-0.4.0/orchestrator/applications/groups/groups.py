@@ -1,0 +1,204 @@
+"""Groups: what they have committed, and seeing them at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.ports import Seen
+from orchestrator.moves.results import RecordedPositions, SavedOffsets, TopicEnds, WrittenOffsets
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Failed,
+    Handle,
+    Look,
+    Nothing,
+    Outcome,
+    Running,
+    Unknown,
+)
+from orchestrator.runs.ports import Clusters
+from orchestrator.wording import listed, plural
+
+_POLL_S = 0.3
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SaveOffsets(
+    Look[SavedOffsets],
+    name="save-offsets",
+    phase="translate",
+    title="Save the offsets that the groups have committed at {cluster}",
+):
+    """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
+    offsets, for undo.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[SavedOffsets]:
+        """See `Effect`."""
+        committed = run.port(Clusters).cluster(self.cluster).committed(self.groups)
+        count = sum(len(offsets) for offsets in committed.values())
+        return Done(
+            SavedOffsets(offsets=committed), f"{plural(count, 'offset')} of {plural(len(committed), 'group')}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPositions(
+    Look[RecordedPositions],
+    name="record-positions",
+    phase="translate",
+    title="Record the final positions of the groups at {cluster}",
+    expected_s=0.2,
+):
+    """What the groups have committed at the source, now that they are stopped: these positions are final.
+
+    A group that still has members may commit more: it would be processed here and again at the target.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[RecordedPositions]:
+        """See `Effect`."""
+        source = run.port(Clusters).cluster(self.cluster)
+        members: Mapping[str, int] = {}
+
+        def are_empty() -> bool:
+            nonlocal members
+            members = {group: count for group, count in source.group_members(self.groups).items() if count}
+            return not members
+
+        if not run.await_true(are_empty, run.timeout_s / 2):
+            running = ", ".join(f"{group} ({count})" for group, count in sorted(members.items()))
+            return Failed(f"groups that still have members at {source.name}: {running}")
+        committed = source.committed(self.groups)
+        count = sum(len(offsets) for offsets in committed.values())
+        found = RecordedPositions(positions=committed, at_s={})
+        return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class TakeSampledPositions(
+    Look[RecordedPositions],
+    name="take-sampled-positions",
+    phase="translate",
+    title="Read the positions of the groups at {cluster} that the watcher has recorded",
+    expected_s=0.1,
+):
+    """What the groups had committed at a cluster that is gone, by the samples of a watcher elsewhere."""
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[RecordedPositions]:
+        """See `Effect`."""
+        history = run.port(Seen).watched(self.cluster)
+        known = {group: dict(history.positions(group)) for group in self.groups}
+        missing = [group for group, positions in known.items() if not positions]
+        if missing:
+            return Failed(f"the watcher has never recorded a position of {listed(missing)} at {self.cluster}")
+        found = RecordedPositions(
+            positions={
+                group: {tp: position.offset for tp, position in positions.items()}
+                for group, positions in known.items()
+            },
+            at_s={
+                group: min(position.sampled_at_s for position in positions.values())
+                for group, positions in known.items()
+            },
+            sampled=self.groups,
+        )
+        count = sum(map(len, known.values()))
+        return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitRead(
+    Look[Nothing],
+    name="await-read",
+    phase="drain",
+    title="Wait until groups have read at {cluster} what the producers that move had written",
+    expected_s=2.0,
+    timeout_s=60.0,
+):
+    """Wait until each group has committed up to the ends that were recorded."""
+
+    cluster: str
+    groups: tuple[str, ...]
+    ends: Handle[TopicEnds]
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        cluster, ends = run.port(Clusters).cluster(self.cluster), run.of(self.ends).now
+        logs = cluster.log_ends(ends)
+        unread: dict[str, int] = {}
+
+        def is_read() -> bool:
+            nonlocal unread
+            committed = cluster.committed(self.groups)
+            unread = {
+                group: sum(
+                    max(0, end - max(committed[group].get(tp, 0), logs[tp].start_offset))
+                    for tp, end in ends.items()
+                )
+                for group in self.groups
+            }
+            return not any(unread.values())
+
+        if run.await_true(is_read, run.timeout_s / 2, poll_s=_POLL_S):
+            return Done(Nothing(), f"{plural(len(self.groups), 'group')} have read all of it")
+        behind = listed(f"{group} {count:,} records" for group, count in unread.items() if count)
+        return Failed(f"not read at {self.cluster} within {run.timeout_s / 2:g} s: {behind}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitGroupProgress(
+    Look[Nothing],
+    name="await-group-progress",
+    phase="verify",
+    title="Verify that every group at {cluster} has members and makes progress",
+    expected_s=3.0,
+    timeout_s=60.0,
+):
+    """Wait until each group has members, and has committed anew or has nothing left to read.
+
+    `written`: what was committed for them before; without it, what is committed when this is asked.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+    started: Handle[Nothing]
+    written: Handle[WrittenOffsets] | None = None
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        target = run.port(Clusters).cluster(self.cluster)
+        written = target.committed(self.groups) if self.written is None else run.of(self.written).written
+        waiting = set(written)
+
+        def has_all_moved() -> bool:
+            members = target.group_members(waiting)
+            staffed = {group for group in waiting if members[group]}
+            committed = target.committed(staffed)
+            ends = target.end_offsets({tp for group in staffed for tp in written[group]})
+            waiting.difference_update(
+                group
+                for group in staffed
+                if any(committed[group].get(tp, offset) != offset for tp, offset in written[group].items())
+                or all(offset >= ends[tp] for tp, offset in written[group].items())
+            )
+            return not waiting
+
+        if run.await_true(has_all_moved, run.timeout_s, poll_s=_POLL_S):
+            return Done(
+                Nothing(), f"{plural(len(written), 'group')} with members and progress at {self.cluster}"
+            )
+        silent = sorted(waiting)
+        said = f"groups without members or progress within {run.timeout_s:g} s: {', '.join(silent)}"
+        return Unknown(said, {"not_seen": silent})

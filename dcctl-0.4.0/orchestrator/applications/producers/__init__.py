@@ -1,0 +1,1 @@
+"""Producers in a move."""

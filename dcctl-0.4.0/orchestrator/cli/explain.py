@@ -1,0 +1,72 @@
+"""`dcctl explain`: what the loss of a data centre, of several or of a broker would mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestrator.cli.options import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this group."""
+    app.command("explain")(explain)
+
+
+def explain(
+    file: Path = typer.Argument(..., help="A topology file."),
+    lose: list[str] = typer.Option(
+        [],
+        "--lose",
+        metavar="A[,B…]",
+        help="Also lose these together: data centres (dc1,dc2), servers (dc1/broker-1). Can be repeated.",
+    ),
+    nodes: bool = typer.Option(False, "--nodes", help="Also lose each broker."),
+    as_json: bool = JSON,
+    style: str = typer.Option(
+        "text", "--format", metavar="text|markdown", help="How to show it; markdown is for documentation."
+    ),
+) -> None:
+    """Tell for each data centre what its loss would mean: control plane, records, writes, RPO, RTO, and why.
+
+    What is named with --lose comes first. Nothing is asked of any cluster: the answers follow from the file.
+    """
+    from orchestrator.cli.explain_answers import answers_of, summary
+    from orchestrator.cli.explain_view import render_markdown, render_text
+    from orchestrator.cli.files import given_topology
+    from orchestrator.cli.output import emit
+    from orchestrator.cli.patterns_view import pattern_lines
+    from orchestrator.errors import UsageError
+    from orchestrator.topology.durability.analysis import explain_topology
+    from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
+    from orchestrator.topology.pattern_matching import patterns_as_json
+
+    renderers = {"text": render_text, "markdown": render_markdown}
+    if style not in renderers:
+        raise UsageError(f"--format {style}", "there is no such format", "take text or markdown")
+    topology = given_topology(file)
+    asked = [loss_of(topology, [name.strip() for name in names.split(",")]) for names in lose]
+    losses = [*asked, *single_losses(topology), *(broker_losses(topology) if nodes else ())]
+    found = explain_topology(topology, distinct(losses))
+    patterns = patterns_as_json(
+        topology.replication, {name: topology.names_at(name) for name in topology.clusters}
+    )
+
+    def render(console: Console) -> None:
+        renderers[style](topology, answers_of(found), console)
+        if patterns:
+            console.print()
+        for line in pattern_lines(patterns):
+            console.print(f"- {line}" if style == "markdown" else line, markup=False)
+
+    emit(
+        {**found.as_json(), **({"patterns": patterns} if patterns else {})} if as_json else {},
+        as_json=as_json,
+        summary=summary(found) if as_json else "",
+        render=render,
+    )

@@ -1,0 +1,85 @@
+"""`dcctl failback`: the way back to a primary that was lost and has returned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.files import given_topology
+from orchestrator.cli.options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_REREAD,
+    ACKNOWLEDGE,
+    DRY_RUN,
+    FILE,
+    FULL,
+    GRAPH,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("failback")(failback)
+
+
+def failback(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = FILE,
+    to: str = typer.Option("", "--to", metavar="CLUSTER", help="The primary, where the file has several."),
+    accept_loss: int = typer.Option(
+        0, "--accept-loss", metavar="N", min=0, help="Accept that up to N records are missing there."
+    ),
+    accept_unrecorded: bool = typer.Option(
+        False, "--accept-unrecorded", help="Go on though it is not recorded how some logs there had stood."
+    ),
+    accept_reread: int = ACCEPT_REREAD,
+    timeout_s: float = typer.Option(
+        120.0, "--timeout-s", metavar="S", min=1, help="How long each mirror may take to catch up."
+    ),
+    acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
+    reason: str = REASON,
+    dry_run: bool = DRY_RUN,
+    out: Path | None = OUT,
+    graph: Path | None = GRAPH,
+    full: bool = FULL,
+    yes: bool = YES,
+    as_json: bool = JSON,
+) -> None:
+    """Make a returned primary a standby, let it catch up, and move everything back to it."""
+    from orchestrator.adapters.account import account_name
+    from orchestrator.cli.verb import run_verb
+    from orchestrator.moves.request import FailbackRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
+
+    topology = given_topology(file)
+    request = FailbackRequest(
+        to=to,
+        accept_loss=accept_loss,
+        accept_unrecorded=accept_unrecorded,
+        accept_reread=accept_reread,
+        timeout_s=timeout_s,
+        acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
+        by=account_name(),
+        reason=reason,
+    )
+    run_verb(
+        command="failback",
+        preview=lambda: preview_failback(topology, request),
+        execute=lambda on_plan, approve, on_event: run_failback(
+            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
+        ),
+        dry_run=dry_run,
+        out=out,
+        graph=graph,
+        yes=yes,
+        as_json=as_json,
+        full=full,
+    )

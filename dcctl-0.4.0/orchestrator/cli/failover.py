@@ -1,0 +1,107 @@
+"""`dcctl failover`: move applications off a lost site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.files import given_topology
+from orchestrator.cli.options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_LOSS,
+    ACKNOWLEDGE,
+    FILE,
+    FULL,
+    GRAPH,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("failover")(failover)
+
+
+def failover(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = FILE,
+    to: str | None = typer.Option(None, "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    attest_down: list[str] = typer.Option(
+        [], "--attest-down", metavar="DC", help="A data centre that you have made sure is down."
+    ),
+    attest_degraded: list[str] = typer.Option(
+        [],
+        "--attest-degraded",
+        "--attest-sick",
+        metavar="DC",
+        help="A data centre that is degraded: what still answers there is fenced and drained first.",
+    ),
+    accept_unfenced: bool = typer.Option(
+        False,
+        "--accept-unfenced",
+        help="Go on where a degraded site cannot be fenced: you have made sure "
+        "that nothing writes there. Needs --reason.",
+    ),
+    accept_loss: int | None = ACCEPT_LOSS,
+    acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
+    without_coordination: bool = typer.Option(
+        False,
+        "--without-coordination",
+        help="The ensemble is gone too: go on without lock, journal in a file. Wants --reason.",
+    ),
+    reason: str = REASON,
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what it would do and cost."),
+    out: Path | None = OUT,
+    graph: Path | None = GRAPH,
+    full: bool = FULL,
+    yes: bool = YES,
+    as_json: bool = JSON,
+) -> None:
+    """Move producers, consumers and Spark queries to the surviving side of a mirror."""
+    from orchestrator.adapters.account import account_name
+    from orchestrator.cli.verb import run_verb, warn_of_no_coordination
+    from orchestrator.errors import UsageError
+    from orchestrator.moves.request import FailoverRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.failover_procedure import preview_failover, run_failover
+
+    topology = given_topology(file)
+    if accept_unfenced and not (attest_degraded and reason.strip()):
+        raise UsageError(
+            "--accept-unfenced",
+            "needs --attest-degraded and --reason: who has made sure that nothing writes there, and how",
+            "--reason TEXT",
+        )
+    if without_coordination:
+        warn_of_no_coordination(topology, reason)
+    request = FailoverRequest(
+        attested=tuple(attest_down),
+        sick=tuple(attest_degraded),
+        accept_unfenced=accept_unfenced,
+        to=to,
+        accept_loss=accept_loss,
+        acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
+        without_coordination=without_coordination,
+        by=account_name(),
+        reason=reason,
+    )
+    run_verb(
+        command="failover",
+        preview=lambda: preview_failover(topology, request),
+        execute=lambda on_plan, approve, on_event: run_failover(
+            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
+        ),
+        dry_run=dry_run,
+        out=out,
+        graph=graph,
+        yes=yes,
+        as_json=as_json,
+        topology=topology,
+        full=full,
+    )

@@ -1,0 +1,55 @@
+"""Options that commands share: the same names, words and defaults."""
+
+from __future__ import annotations
+
+import typer
+
+FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
+ACCEPT_REREAD = typer.Option(
+    0,
+    "--accept-reread",
+    metavar="N",
+    min=0,
+    help="Accept that groups read up to N records again where a position has no exact place.",
+)
+ACKNOWLEDGE = typer.Option(
+    "",
+    "--acknowledge",
+    metavar="OWNER: COMMENT",
+    help="Who answers for a move so soon after another one, and why.",
+)
+ACCEPT_CLUSTER = typer.Option(
+    [],
+    "--accept-cluster",
+    metavar="NAME=ID",
+    help="A cluster that is right though it is another one than before, with the id that it has now.",
+)
+ACCEPT_LOSS = typer.Option(
+    None,
+    "--accept-loss",
+    metavar="N",
+    min=0,
+    help="Accept the loss of N records, in place of the budget.",
+)
+SNAPSHOT = typer.Option(
+    None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
+)
+REASON = typer.Option("", "--reason", help="Why; kept in the journal.")
+DRY_RUN = typer.Option(False, "--dry-run", help="Only say what it would do.")
+GRAPH = typer.Option(
+    None,
+    "--graph",
+    metavar="FILE.dot|FILE.mmd",
+    help="With --dry-run: draw the plan, for Graphviz or as Mermaid, by the file's ending.",
+)
+OUT = typer.Option(None, "-o", "--out", metavar="PLAN", help="Write the plan to a file.")
+FULL = typer.Option(False, "--full", help="Name every gate, topic, consumer and step, not only the worst.")
+SIGNING_KEY = typer.Option(
+    None,
+    "--signing-key",
+    metavar="FILE",
+    envvar="DCCTL_SIGNING_KEY",
+    help="Sign the evidence with this Ed25519 key (PEM), in place of this installation's own.",
+)
+YES = typer.Option(False, "--yes", help="Do it without asking; needed where there is no terminal.")
+JSON = typer.Option(False, "--json", help="Machine-readable output.")

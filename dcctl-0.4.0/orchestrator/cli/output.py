@@ -1,0 +1,112 @@
+"""How every command speaks: results on stdout, one line of summary and all progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.errors import DcctlError, TopologyError
+from orchestrator.wording import with_file
+
+FORMAT_VERSION = 1
+
+
+# The topology file for the commands in messages; empty where they need none, None where it is not known.
+_file: str | None = None
+
+
+def speak_of(file: Path | None) -> None:
+    """Commands in messages name this topology file; None: that of the simulation that runs, and need none."""
+    global _file  # noqa: PLW0603 - a process has one command line
+    _file = "" if file is None else shlex.quote(str(file))
+
+
+def speak_of_no_file() -> None:
+    """It is not known which topology file the command is about: commands in messages say FILE."""
+    global _file  # noqa: PLW0603 - as above
+    _file = None
+
+
+class _Speaking(Console):
+    """Commands in what it prints can be copied: they name the topology file."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """See `Console`."""
+        if _file is not None:
+            file = escape(_file)
+            objects = tuple(with_file(one, file) if isinstance(one, str) else one for one in objects)
+        super().print(*objects, **how)
+
+
+# Names may look like signs (`:fire:`), and are printed as they are.
+console = _Speaking(highlight=False, soft_wrap=True, emoji=False)
+err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+
+@contextmanager
+def best_effort() -> Iterator[None]:
+    """Show what has already happened. Whatever goes wrong on the way changes no status, and is said."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the status stands
+        with suppress(Exception):
+            err_console.print(
+                f"[bold red]not everything could be shown[/] ({escape(f'{type(error).__name__}: {error}')});"
+                " the exit status stands"
+            )
+
+
+def emit(
+    data: Mapping[str, Any],
+    *,
+    as_json: bool,
+    summary: str,
+    render: Callable[[Console], None] | None = None,
+) -> None:
+    """Print a result: for people through `render`, or as JSON with `format_version` first.
+
+    `summary` is one line on stderr with `as_json`, and the last line of the output otherwise.
+    """
+    if as_json:
+        sys.stdout.write(json.dumps({"format_version": FORMAT_VERSION, **data}, indent=2) + "\n")
+        err_console.print(escape(summary))
+        return
+    if render is not None:
+        render(console)
+    console.print(escape(summary))
+
+
+def print_error(error: DcctlError) -> None:
+    """One error for a person: subject, problem, hint."""
+    if isinstance(error, TopologyError):
+        for problem in error.problems:
+            err_console.print(f"[bold red]error[/] {escape(problem)}")
+        count = len(error.problems)
+        err_console.print(f"[bold]{escape(error.subject)}[/]: {count} error{'s' if count != 1 else ''}")
+    else:
+        err_console.print(f"[bold red]error[/] [bold]{escape(error.subject)}[/]: {escape(error.problem)}")
+    if error.hint:
+        err_console.print(f"  {escape(error.hint)}", style="dim")
+
+
+def print_unforeseen(error: BaseException) -> None:
+    """What no command has handled: a package that is not installed, by its extra; a bug, by its traceback."""
+    from orchestrator.installation import missing_package
+
+    missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None:
+        print_error(missing)
+        return
+    traceback.print_exception(error)
+    err_console.print(
+        "[bold red]bug[/] dcctl met something that it should have handled; please report the lines above"
+    )

@@ -1,0 +1,82 @@
+"""`dcctl switchover`: the planned move, without loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from orchestrator.cli.files import given_topology
+from orchestrator.cli.options import (
+    ACCEPT_CLUSTER,
+    ACCEPT_REREAD,
+    ACKNOWLEDGE,
+    DRY_RUN,
+    FILE,
+    FULL,
+    GRAPH,
+    JSON,
+    OUT,
+    REASON,
+    YES,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("switchover")(switchover)
+
+
+def switchover(  # noqa: PLR0917 - typer passes them by name
+    file: Path | None = FILE,
+    to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    left: str = typer.Option(
+        "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
+    ),
+    timeout_s: float = typer.Option(
+        60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
+    ),
+    accept_reread: int = ACCEPT_REREAD,
+    acknowledge: str = ACKNOWLEDGE,
+    accept_cluster: list[str] = ACCEPT_CLUSTER,
+    reason: str = REASON,
+    dry_run: bool = DRY_RUN,
+    out: Path | None = OUT,
+    graph: Path | None = GRAPH,
+    full: bool = FULL,
+    yes: bool = YES,
+    as_json: bool = JSON,
+) -> None:
+    """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
+    from orchestrator.adapters.account import account_name
+    from orchestrator.cli.verb import run_verb
+    from orchestrator.moves.request import SwitchoverRequest
+    from orchestrator.runs.overrides import acknowledgement
+    from orchestrator.runs.same_clusters import accepted_clusters
+    from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
+
+    topology = given_topology(file)
+    request = SwitchoverRequest(
+        to=to,
+        left=left,
+        timeout_s=timeout_s,
+        accept_reread=accept_reread,
+        acknowledge=acknowledgement(acknowledge),
+        accept_cluster=accepted_clusters(topology, accept_cluster),
+        by=account_name(),
+        reason=reason,
+    )
+    run_verb(
+        command="switchover",
+        preview=lambda: preview_switchover(topology, request),
+        execute=lambda on_plan, approve, on_event: run_switchover(
+            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
+        ),
+        dry_run=dry_run,
+        out=out,
+        graph=graph,
+        yes=yes,
+        as_json=as_json,
+        topology=topology,
+        full=full,
+    )

@@ -1,0 +1,1 @@
+"""Connections to the clusters of a file, and reading what they hold."""

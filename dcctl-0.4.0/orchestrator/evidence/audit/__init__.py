@@ -1,0 +1,1 @@
+"""Spark jobs that compare what was acknowledged with what is there and what was read."""

@@ -1,0 +1,1 @@
+"""The guard of a broker at work, and reading what guards have said."""

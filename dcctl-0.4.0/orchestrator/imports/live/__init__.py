@@ -1,0 +1,1 @@
+"""A topology file from an estate that is there already."""

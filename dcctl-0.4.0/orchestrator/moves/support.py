@@ -1,0 +1,85 @@
+"""Which layouts each verb can handle in this version. What it cannot, it refuses before it does anything.
+
+Every valid file can be explained, drawn and applied; moving applications is taught one layout at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.errors import DcctlError
+from orchestrator.replication.engine import engine_of
+from orchestrator.topology.model import Consumer, Topology
+
+Verb = Literal[
+    "sim workload", "drill", "failover", "failback", "switchover", "status", "watch", "offsets", "relocate"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What one verb handles: layouts, replication policies, consumers that read by a pattern, and those whose
+    group id is not their name.
+    """
+
+    layouts: frozenset[str]
+    policies: frozenset[str] = frozenset({"default"})
+    patterns: bool = False
+    group_ids: bool = False
+
+
+_MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
+_BOTH = frozenset({"default", "identity"})
+_ROUTED = Support(_MIRRORED, patterns=True)
+
+SUPPORT: Mapping[Verb, Support] = {
+    "sim workload": Support(_MIRRORED, patterns=True, group_ids=True),
+    "drill": Support(frozenset({"active-passive"})),
+    "failover": _ROUTED,
+    "switchover": _ROUTED,
+    "failback": _ROUTED,
+    "status": _ROUTED,
+    "watch": Support(_MIRRORED, _BOTH, patterns=True, group_ids=True),
+    "offsets": Support(_MIRRORED, _BOTH),
+    "relocate": Support(_MIRRORED),
+}
+
+
+def refuse_unsupported(topology: Topology, verb: Verb) -> None:
+    """Raise `DcctlError` if `verb` cannot handle this topology, naming all that it cannot handle."""
+    reasons = unsupported(topology, verb)
+    if reasons:
+        raise DcctlError(
+            f"topology {topology.name}",
+            f"`dcctl {verb}` does not support this topology yet: {'; '.join(reasons)}. Nothing was done",
+            "validate, explain, graph, plan and apply support every layout",
+        )
+
+
+def unsupported(topology: Topology, verb: Verb) -> list[str]:
+    """All of this topology that `verb` cannot handle, in words; nothing where it can."""
+    return list(_unsupported(topology, SUPPORT[verb]))
+
+
+def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
+    if not topology.is_laid_out(known.layouts):
+        yield f"layout {topology.layout} (only {', '.join(sorted(known.layouts))})"
+    for mirror in topology.replication:
+        name = f"mirror {mirror.source} → {mirror.target}"
+        if mirror.policy not in known.policies:
+            yield f"{name} has policy {mirror.policy} (only {', '.join(sorted(known.policies))})"
+        if not mirror.managed:
+            yield f"{name} is not managed by dcctl"
+        yield from (f"{name} {what}" for what in engine_of(mirror).unsupported(mirror))
+    for consumer in topology.consumers:
+        yield from _unsupported_of(topology, consumer, known)
+
+
+def _unsupported_of(topology: Topology, consumer: Consumer, known: Support) -> Iterator[str]:
+    is_mirrored = any(mirror.source == consumer.cluster for mirror in topology.replication)
+    if not known.patterns and consumer.pattern is not None and is_mirrored:
+        yield f"consumer {consumer.name} reads by a pattern"
+    if not known.group_ids and consumer.group not in {None, consumer.name}:
+        yield f"consumer {consumer.name} has another group id than its name: {consumer.group}"

@@ -1,0 +1,92 @@
+"""What Kafka's Java Admin says, as values of ours. Node ids are numbers, times Unix seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+
+class Broker(NamedTuple):
+    """One live broker: where clients find it, and its rack if it has one."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """Which cluster it is, and who serves it."""
+
+    cluster_id: str
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Levels of the cluster's features: those in force, and the highest that its brokers know."""
+
+    finalized: Mapping[str, int]
+    supported: Mapping[str, int]
+
+
+class Voter(NamedTuple):
+    """One member of a KRaft quorum as its leader sees it; the time is None where it has not said any."""
+
+    node_id: int
+    log_end_offset: int
+    last_fetched_at_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """A KRaft quorum. `high_watermark` is the committed end of the metadata log.
+
+    `hosts` are those of the members as far as the quorum knows them.
+    """
+
+    leader_id: int
+    high_watermark: int
+    voters: tuple[Voter, ...]
+    observers: tuple[Voter, ...]
+    hosts: Mapping[int, str] = field(default_factory=dict)
+
+
+class ActiveProducer(NamedTuple):
+    """A producer that the partition's leader remembers.
+
+    `transaction_start_offset` is the first offset of its open transaction, None without one.
+    """
+
+    producer_id: int
+    last_at_s: float
+    coordinator_epoch: int | None
+    transaction_start_offset: int | None
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it has ever ended a transaction there, or has one open."""
+        return self.coordinator_epoch is not None or self.transaction_start_offset is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """A topic to be made: either `assignment` (broker ids for each partition), or counts.
+
+    The first replica of a partition is its preferred leader. `replicas` None is the brokers' default.
+    """
+
+    partitions: int = 1
+    replicas: int | None = None
+    assignment: tuple[tuple[int, ...], ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+ConfigKind = Literal["topic", "broker"]

@@ -1,0 +1,1 @@
+"""What an apply writes down of itself."""

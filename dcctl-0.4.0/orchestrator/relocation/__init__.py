@@ -1,0 +1,1 @@
+"""A Spark checkpoint read, and written anew for another cluster. Pure."""

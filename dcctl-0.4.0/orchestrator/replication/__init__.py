@@ -1,0 +1,1 @@
+"""MirrorMaker 2: wire formats, the offset map, translation, the connectors' desired state. Pure."""

@@ -1,0 +1,102 @@
+"""What the coordination ensemble says before a run: lock, earlier runs, holds, primaries, guards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.runs.guards import GuardSaid
+from orchestrator.runs.holds import Hold
+from orchestrator.runs.plan import NEVER_BEGAN
+from orchestrator.runs.primaries import Primaries
+from orchestrator.runs.way_back import ForGood
+from orchestrator.runs.word import WordWanted
+from orchestrator.values import Acl
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run that the journal knows: how it ended, or that it did not.
+
+    `outcome`: ok, incomplete or unknown; "refused", "declined" and "not begun" where no step was ever begun,
+    "undone" where all that was done has been taken back. `ended_at_s` is when its newest record was written.
+    `let_stand`: of an incomplete one that was taken back, the steps that a person said may stand.
+    `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the clients that
+    they missed, `waits_for`: the words of a person that would end them. `no_way_back`: of a run that is not
+    done, what keeps it from being taken back; empty where it can be. `passed`: the run with open looks
+    that a person let this one pass.
+    """
+
+    run_id: str
+    verb: str
+    source: str
+    target: str
+    started_at_s: float
+    outcome: str
+    ended_at_s: float = 0.0
+    who: str = ""
+    reason: str = ""
+    let_stand: tuple[str, ...] = ()
+    looks: tuple[str, ...] = ()
+    not_seen: tuple[str, ...] = ()
+    waits_for: tuple[WordWanted, ...] = ()
+    passed: str = ""
+    no_way_back: tuple[ForGood, ...] = ()
+
+    @property
+    def way(self) -> str:
+        """What it was, for a sentence: `failover west → east`."""
+        return f"{self.verb} {self.source} → {self.target}"
+
+    @property
+    def home(self) -> str:
+        """The cluster where the file has what it moved: a failback brings it there, others take it away."""
+        return self.target if self.verb == "failback" else self.source
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether it may have changed anything that still stands."""
+        return self.outcome not in (*NEVER_BEGAN, "not begun", "undone")
+
+    def has_moved_between(self, clusters: Collection[str]) -> bool:
+        """Whether it changed anything between just these clusters, whichever way."""
+        return self.has_effect and {self.source, self.target} == set(clusters)
+
+
+def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> EarlierRun | None:
+    """The newest run between these two clusters, either way, that changed anything.
+
+    `runs` are in the order in which they began, as the ensemble knows it: no clock tells which is newest.
+    """
+    moves = [run for run in runs if run.has_moved_between((source, target))]
+    return moves[-1] if moves else None
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinationState:
+    """The ensemble answers. `holder` is who else holds the lock, empty for nobody or for this process.
+
+    `holds` is all that people have put there to keep the tool's hands off something; `primaries`, by the
+    cluster that the file gives a topic and its name, where the moves have left it. `alone` is why there is
+    no ensemble, where a person goes on without one: the rest is then what this machine alone knows.
+    `guards`: what the guards of the source's brokers have said; `kept_closed`: why they keep applications out
+    of all of these, empty where they do not.
+    `runs` are in the order in which they began. Without an ensemble, `newest_fact` is the number of the
+    newest fact in the copy of the estate record whose life is `record_life`, and `copy_problem` why that
+    could not be read.
+    `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
+    `denials`: by cluster, the access rules with which runs keep applications off it, each with the run's id.
+    """
+
+    holder: str
+    runs: tuple[EarlierRun, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    primaries: Primaries = field(default_factory=dict)
+    alone: str = ""
+    kept_closed: str = ""
+    newest_fact: int | None = None
+    record_life: str = ""
+    copy_problem: str = ""
+    guards: tuple[GuardSaid, ...] = ()
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    denials: Mapping[str, Mapping[Acl, str]] = field(default_factory=dict)

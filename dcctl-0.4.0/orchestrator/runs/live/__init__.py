@@ -1,0 +1,1 @@
+"""Runs in the world: lock, journal, holds, the estate record, sessions, and the procedure of every verb."""

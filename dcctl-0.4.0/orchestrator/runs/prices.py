@@ -1,0 +1,81 @@
+"""What a move costs, in a line, and whether that has grown since a person approved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from orchestrator.runs.plan import Plan
+from orchestrator.topology.verbs import MOVING_VERBS
+
+_KEY = "at_most"
+_SECONDS = "loss_seconds_at_most"
+Price = Mapping[str, Mapping[str, int | None]]
+
+
+def grown_since(approved: Plan, fresh: Plan) -> tuple[str, ...]:
+    """What the fresh plan costs more than the approved one, in words: only bounds count, and no bound is more
+    than any.
+    """
+    return (
+        *_grown("lost of", approved.predicted.loss, fresh.predicted.loss),
+        *_grown("read again by", approved.predicted.reread, fresh.predicted.reread),
+        *_more_seconds(approved, fresh),
+    )
+
+
+def price_in_words(plan: Plan) -> str:
+    """What a plan predicts of its price, all places together; see `price_text`."""
+    found = plan.predicted
+    loss_seconds = plan.facts.get(_SECONDS)
+    return price_text(plan.verb, found.loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
+
+
+def price_text(
+    verb: str, loss: Price, reread: Price, *, seconds: float, loss_seconds: float | None = None
+) -> str:
+    """`at most 3,341 records lost (1.7 s) and 18,787 read again, about 26 s`.
+
+    `loss`, `reread`: as `Predicted` has them; `loss_seconds`: how far back the lost records reach, at most.
+    Of a verb that moves nobody only the time. What is not known is unknown.
+    """
+    took = f"about {max(1.0, seconds):,.0f} s"
+    if verb not in MOVING_VERBS:
+        return took
+    lost = _sum_at_most(loss.values()) if loss else None
+    of = f" ({loss_seconds:,.1f} s)" if loss_seconds and lost else ""
+    # Both rest on the samples: where nothing is foretold of either, nothing is known of consumers.
+    again = _sum_at_most(reread.values()) if reread or loss else None
+    if lost and again:
+        return f"{_told(lost, 'lost')}{of} and {again:,} read again, {took}"
+    return f"{_told(lost, 'lost')}{of}, {_told(again, 'read again')}, {took}"
+
+
+def _sum_at_most(rows: Iterable[Mapping[str, int | None]]) -> int | None:
+    numbers = [row.get(_KEY) for row in rows]
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def _told(records: int | None, what: str) -> str:
+    if not records:
+        return f"no record {what}" if records == 0 else f"an unknown number of records {what}"
+    return f"at most {records:,} record{'s' if records != 1 else ''} {what}"
+
+
+def _grown(what: str, before: Price, now: Price) -> Iterator[str]:
+    for name, price in now.items():
+        known, found = before.get(name, {}).get(_KEY), price.get(_KEY)
+        if known is None and name in before:
+            continue  # whoever approved that has approved any number
+        if found is None or known is None or found > known:
+            yield f"records {what} {name}: at most {_number(found)}, approved were {_number(known)}"
+
+
+def _more_seconds(before: Plan, now: Plan) -> Iterator[str]:
+    known, found = before.facts.get(_SECONDS), now.facts.get(_SECONDS)
+    if known is not None and (found is None or found > known):
+        told = "an unknown time" if found is None else f"{found:.1f} s"
+        yield f"seconds lost: at most {told}, approved were {known:.1f} s"
+
+
+def _number(records: int | None) -> str:
+    return "an unknown number" if records is None else f"{records:,}"

@@ -1,0 +1,1 @@
+"""Simulated data centres: what runs their servers (`backend`), faults, workload, drills."""

@@ -1,0 +1,193 @@
+"""A rehearsal of the way back: a site is lost, comes back with its disks, and everything returns to it.
+
+So often as it is asked for, under load throughout. What it comes to is measured at the end, over all lives of
+all clients (`evidence.audit.moves`).
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.adapters.kafka.records import count_committed
+from orchestrator.errors import SimulationError
+from orchestrator.evidence.audit.run import run_audit
+from orchestrator.evidence.clients.places import LIFE_AT_TARGET
+from orchestrator.evidence.run_audit import moves_inputs
+from orchestrator.moves.request import FailbackRequest
+from orchestrator.replication.positions_back import reverse_mirror
+from orchestrator.simulation.at_work import unwatched
+from orchestrator.simulation.cases import accepted_reread
+from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
+from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
+from orchestrator.simulation.drill_report import DrillFacts, returned_report
+from orchestrator.simulation.evidence import Evidence
+from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_right
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
+from orchestrator.simulation.workload.progress import lags, lags_text
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.watched import watched_along
+from orchestrator.topology.flows import transactional_topics
+from orchestrator.verbs.live.failback_procedure import run_failback
+from orchestrator.verbs.live.run_result import RunResult
+
+_SETTLED_TIMEOUT_S = 90.0
+_DRAIN_TIMEOUT_S = 180.0
+_POLL_S = 1.0
+
+
+@dataclass(slots=True)
+class ReturnDrill(Drill):
+    """One rehearsal there and back. Use `run`."""
+
+    results: list[RunResult] = field(default_factory=list)
+
+    def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+        home, standby = self.mirror.source, self.mirror.target
+        facts.lost_dc = only_datacenter(simulation.topology, home)
+        self._mark("simulation up")
+        self._break_mirror(simulation)
+        self._work(simulation)
+        for cycle in range(1, self.options.cycles + 1):
+            folder = evidence.folder / "runs" / f"{cycle}-failover"
+            self._lose(simulation, facts)
+            self._take(self._fail_over(simulation, facts.lost_dc, folder))
+            self._work_on(simulation, standby)
+            self._return(simulation, facts.lost_dc)
+            if self.options.sabotage.withdraws_a_right:
+                self.broken.append(withdraw_a_right(simulation.topology, self.mirror, home))
+            self._take(self._fail_back(simulation, evidence, cycle))
+            self._work_on(simulation, home)
+        facts.moves, facts.failover = tuple(self.results), self.results[-1]
+        stop_producers(simulation, facts.lost_dc)
+        self._mark("producers ended")
+        with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
+            session = pool.submit(start_spark, simulation, self.options.master)
+            facts.is_drained = self._drain_both(simulation)
+            stop_consumers(simulation, facts.lost_dc)
+            return self._compare(simulation, evidence, facts, session)
+
+    def _take(self, result: RunResult) -> None:
+        """A move that did not end well ends the rehearsal: what follows would rehearse something else."""
+        self.results.append(result)
+        if result.outcome != "ok":
+            verb = result.plan["verb"]
+            raise SimulationError(
+                f"{verb} {result.run_id}", f"ended {result.outcome}: {result.reason}", str(result.folder)
+            )
+
+    def _return(self, simulation: Simulation, dc: str) -> None:
+        self.tell.stage("return", f"{dc} is switched on again, with its disks")
+        simulation.site(dc).restart()
+        simulation.await_site(dc, self.tell.stage)
+        if self.standing is not None:
+            self.standing.returned(dc)
+        self._mark(f"{dc} is back")
+
+    def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> RunResult:
+        self.tell.stage("failback", "observing, planning, judging the gates")
+        self._mark("failback commanded")
+        request = FailbackRequest(
+            to=self.mirror.source,
+            acknowledge=ACKNOWLEDGED,
+            accept_reread=accepted_reread(self.topology, self.options.sabotage),
+            by="drill",
+            reason="rehearsal of the way back",
+        )
+        return run_failback(
+            simulation.topology,
+            request,
+            on_plan=self._take_plan,
+            on_event=self._shifted(simulation, self.mirror.source),
+            folder=evidence.folder / "runs" / f"{cycle}-failback",
+            is_new_estate=True,
+        )
+
+    def _work_on(self, simulation: Simulation, cluster: str) -> None:
+        """Let applications work there; and where the site may be lost next, until the watcher has seen it."""
+        self._mark(f"applications work at {cluster}")
+        since_s, deadline = time.time(), time.monotonic() + self.options.scenario.after_s
+        while time.monotonic() < deadline:
+            self.tell.stage(f"at {cluster}", self._progress_text(simulation))
+            time.sleep(_POLL_S)
+
+        def is_settled() -> bool:
+            behind = {name: lag for name, lag in lags(simulation, cluster).items() if lag > self._slack}
+            missing = [f"still behind: {lags_text(behind)}"] if behind else []
+            if cluster == self.mirror.source:
+                missing += self._unwatched(simulation, since_s)
+            self.tell.stage(f"at {cluster}", "; ".join(missing) or "all have caught up")
+            return not missing
+
+        # What was broken on purpose is for the audit to find, however the applications fare.
+        is_broken = cluster == self.mirror.source and self.options.sabotage is not NONE
+        seen = ", or the watcher did not follow them," if cluster == self.mirror.source else ""
+        problem = None if is_broken else f"the applications did not catch up at {cluster}{seen}"
+        self._await(f"at {cluster}", is_settled, _SETTLED_TIMEOUT_S, problem)
+
+    def _unwatched(self, simulation: Simulation, since_s: float) -> list[str]:
+        """What the watcher has still to see since then, so that a loss of the source can be judged."""
+        mirror = self.mirror
+        history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
+        seen_s = history.last_good_at_s or 0.0
+        missing = list(unwatched(history, watched_along(simulation.topology, mirror)))
+        return missing if seen_s >= since_s else [f"the watcher has not seen {mirror.source} yet", *missing]
+
+    @property
+    def _slack(self) -> int:
+        return round(self.options.scenario.rate_records_per_s * 4)
+
+    def _drain_both(self, simulation: Simulation) -> bool:
+        """Wait until consumers at the primary have read everything, and the standby has everything."""
+        mirror = self.mirror
+
+        def is_done() -> bool:
+            left = {name: lag for name, lag in lags(simulation, mirror.source).items() if lag}
+            self.tell.stage("drain", f"still to be read: {lags_text(left) or 'nothing'}")
+            return not left and self._mirror_is_drained(simulation)
+
+        return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
+
+    def _mirror_is_drained(self, simulation: Simulation) -> bool:
+        """The mirror has copied at least as many records as there are; a replay would be more.
+
+        Where producers write in transactions a log has more offsets than records: they are counted.
+        """
+        mirror = self.mirror
+        source, target = simulation.cluster(mirror.source), simulation.cluster(mirror.target)
+        partitions = [tp for topic in source.topics(mirror.topics).values() for tp in topic.partitions]
+        ends = dict(source.end_offsets(partitions))
+        told = transactional_topics(simulation.topology.producers)
+        ends |= count_committed(source, {tp: (0, end) for tp, end in ends.items() if tp.topic in told})
+        copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
+        return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
+
+    def _break(self, simulation: Simulation) -> None:
+        """Sabotage of what the audit looks at: copies at home, or a ledger of the life at the standby."""
+        sabotage, mirror = self.options.sabotage, self.mirror
+        if sabotage.doubles_records:
+            self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
+        if sabotage.hides_a_ledger:
+            self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)}")
+        self._refuse_unbroken()
+
+    def _compare(
+        self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
+    ) -> DrillOutcome:
+        self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
+        self._break(simulation)
+        results = [result.as_json() for result in self.results]
+        inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
+        spark = session.result()
+        try:
+            audit = run_audit(spark, inputs, keep=evidence.folder)
+        finally:
+            spark.stop()
+        self._mark("audit done")
+        ledgers = evidence.take_ledgers(simulation.ledgers)
+        replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        facts.notes += self._told_broken()
+        return DrillOutcome(folder=evidence.folder, report=returned_report(facts, audit, tuple(self.marks)))

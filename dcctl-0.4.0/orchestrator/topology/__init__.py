@@ -1,0 +1,1 @@
+"""The topology file: model, loading with line numbers, layouts. Pure."""

@@ -1,0 +1,88 @@
+"""What a loss means for the metadata quorum of a cluster (ZooKeeper's ensemble or KRaft's controllers)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.topology.durability.losses import Loss, Server
+from orchestrator.topology.durability.quorum import Quorum, Voter
+from orchestrator.topology.durability.values import ControlPlane
+from orchestrator.topology.model import Cluster
+
+
+def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss) -> tuple[ControlPlane, str]:
+    """The control plane after a loss, and the sentence that says why. `servers` are the cluster's."""
+    voters = [server for server in servers if server.is_voter]
+    kind = "ZooKeeper servers" if cluster.metadata == "zookeeper" else "controllers"
+    place = loss.place_among(servers)
+    is_touched = not loss.servers.isdisjoint(servers)
+    if ("quorum" in cluster.unknown or not voters) and (is_touched or loss.has_datacenter):
+        return "unknown", f"the file does not know where the {kind} are; they may be {place}"
+    if not is_touched:
+        return "continues", f"nothing of this cluster is {place}"
+    is_hierarchical = cluster.metadata == "zookeeper" and cluster.quorum == "hierarchical"
+    quorum = Quorum(
+        tuple(_voter(server, loss, is_hierarchical=is_hierarchical) for server in voters), is_hierarchical
+    )
+    counted = _counted(quorum, kind)
+    match quorum.outcome:
+        case "holds":
+            return "continues", counted + _margin(quorum)
+        case "complete":
+            if any(server.is_broker and server not in loss.servers for server in voters):
+                return "lost", counted + _COMBINED
+            return "needs-procedure", counted + _complete(quorum, is_kraft=cluster.metadata == "kraft")
+        case "incomplete":
+            return "lost", counted + _incomplete(quorum)
+
+
+def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
+    is_lost = server in loss.servers
+    return Voter(server.dc, is_lost, server.weight) if is_hierarchical else Voter("", is_lost)
+
+
+# Seen on Kafka 4.3.1: a quorum of the survivors forms, but all partitions stay without a leader.
+_COMBINED = (
+    "; they share their processes with brokers, which drop out of the in-sync replicas when they"
+    " are restarted without a quorum"
+)
+
+
+def _counted(quorum: Quorum, kind: str) -> str:
+    left, total = len(quorum.survivors), len(quorum.voters)
+    if not left:
+        return f"none of the {total} {kind} is left"
+    if left == total:
+        return f"all {total} {kind} are left"
+    of_all = f"{left} of {total} {kind} {'is' if left == 1 else 'are'} left"
+    groups = len(quorum.group_weights)
+    if quorum.is_hierarchical:
+        won = quorum.groups_won(quorum.survivors)
+        return (
+            f"{of_all}, with a majority in {won} of {groups} data centres, and a quorum needs"
+            f" {quorum.groups_needed}"
+        )
+    return f"{of_all}, and a quorum needs {total // 2 + 1}"
+
+
+def _margin(quorum: Quorum) -> str:
+    """A warning where the next failure could stop it."""
+    left = quorum.survivors
+    if len(left) == len(quorum.voters):
+        return ""
+    is_last = any(not quorum.is_quorum(left[:index] + left[index + 1 :]) for index in range(len(left)))
+    return "; one more failure can stop it" if is_last else ""
+
+
+def _complete(quorum: Quorum, *, is_kraft: bool) -> str:
+    left, needed = len(quorum.survivors), quorum.survivors_needed
+    known = f"any {needed} of them surely hold" if needed < left else "all of them together surely hold"
+    if left == 1:
+        known = "it surely holds"
+    unsupported = "; Apache Kafka supports no procedure for that" if is_kraft else ""
+    return f"; {known} all committed metadata, so a quorum formed of all {left} loses nothing{unsupported}"
+
+
+def _incomplete(quorum: Quorum) -> str:
+    lost = len(quorum.voters) - len(quorum.survivors)
+    return f"; the {lost} lost may alone hold the last changes" if quorum.survivors else ""

@@ -1,0 +1,308 @@
+"""What flows through the clusters of the topology file: topics, mirrors, producers and consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import SerializeAsAny, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic.dataclasses import dataclass
+
+from orchestrator.topology.kinds import (
+    STRICT,
+    Count,
+    HeaderName,
+    Name,
+    OnFork,
+    Policy,
+    Positive,
+    Preference,
+    Principal,
+    Seconds,
+    TopicName,
+    TransactionalId,
+)
+from orchestrator.topology.mirrored_topics import NamesAndPatterns, patterns_of
+from orchestrator.values import Acl, Pattern, TopicPartition
+
+FIXED_CONNECTOR_PROPERTIES = frozenset(
+    {
+        "name",
+        "connector.class",
+        "source.cluster.alias",
+        "target.cluster.alias",
+        "replication.policy.class",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+        "offset-syncs.topic.location",
+        "emit.offset-syncs.enabled",
+        "producer.override.enable.idempotence",
+    }
+)
+"""Properties of the connectors on which the offset map rests; a file may not override them."""
+
+REFUSED_CONNECTOR_VALUES = {
+    "errors.tolerance": ("all", "a record that cannot be written would be skipped silently"),
+    "exactly.once.support": (
+        "required",
+        "a worker that writes in transactions puts markers between the copies",
+    ),
+}
+"""Values of connectors' properties, in lower case, with which no copy can be trusted, and why."""
+
+HEARTBEATS_TOPIC = "heartbeats"
+"""Where MirrorMaker writes at a source that it is alive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Topic:
+    """A topic as applications know it, under the cluster where it is produced."""
+
+    name: TopicName
+    cluster: Name
+    partitions: Positive
+    replicas: Positive
+    min_insync_replicas: Positive
+    replicas_per_dc: Mapping[Name, Count] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    prefer: Preference | None = None
+    residency: tuple[Name, ...] = ()
+    on_fork: OnFork = "keep"
+
+
+RETURN_SUFFIX = "-return"
+DEFAULT_ENGINE = "mirrormaker2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Replication:
+    """One mirror, and the `engine` that runs it: MirrorMaker 2 on Connect workers at the target, or another.
+
+    `topics`: names, and patterns as MirrorMaker understands them: see `mirrored_topics`.
+    The mirrored topics are as the topics at the source; `replicas`, `min_insync_replicas` and
+    `topic_config` say where they differ. `offset_flush_interval_s` is the worker's
+    `offset.flush.interval.ms`: it bounds how old the mirror's stored position is, and with it the
+    prediction of what a site loss would cost. `connectors` overrides properties of the connectors.
+
+    `managed: false` is a mirror that something else owns (MirrorMaker's dedicated mode, an operator):
+    it is observed, never changed. Only such a one may keep its `offset_syncs` at the source.
+    """
+
+    # Other engines have classes below this one, with keys of their own (`topology.mirror_engines`).
+    # `needs_connect`: workers at the target run it.
+    needs_connect: ClassVar[bool] = True
+
+    source: Name
+    target: Name
+    topics: NamesAndPatterns
+    policy: Policy = "default"
+    separator: str = "."
+    tasks_max: Positive = 2
+    offset_flush_interval_s: Seconds = 1.0
+    offset_syncs: Literal["target", "source"] = "target"
+    replicas: Positive | None = None
+    min_insync_replicas: Positive | None = None
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    connectors: Mapping[str, str] = field(default_factory=dict)
+    managed: bool = True
+    engine: Name = DEFAULT_ENGINE
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Those that the file has among `topics`; the topics of the file that they match are in `topics`."""
+        return patterns_of(self.topics)
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a topic is called the same on both sides, so that applications write to the copies."""
+        return self.policy == "identity"
+
+    def mirrored_topic(self, topic: str) -> str:
+        """Name at the target of a source topic, by the replication policy.
+
+        The identity policy, too, renames whatever ends in `heartbeats` (`IdentityReplicationPolicy`).
+        """
+        if self.policy == "identity" and not topic.endswith(HEARTBEATS_TOPIC):
+            return topic
+        return f"{self.source}{self.separator}{topic}"
+
+    def mirrored(self, partition: TopicPartition) -> TopicPartition:
+        """The target partition that a source partition is copied to."""
+        return TopicPartition(self.mirrored_topic(partition.topic), partition.partition)
+
+    @property
+    def target_alias(self) -> str:
+        """What its connector calls the target.
+
+        Of dcctl's own mirrors only one on the way back keeps its offset syncs at the source. Under the
+        target's plain name they would come into the very topic that the mirror in the other direction has
+        there, and the pairs of both could not be told apart.
+        """
+        is_way_back = self.offset_syncs == "source" and self.managed
+        return f"{self.target}{RETURN_SUFFIX}" if is_way_back else self.target
+
+    @property
+    def offset_syncs_topic(self) -> str:
+        """At the target: the default location dies with the source (facts: MirrorMaker 2).
+
+        A mirror that keeps it at the source names it after the target.
+        """
+        other = self.source if self.offset_syncs == "target" else self.target_alias
+        return f"mm2-offset-syncs{self.separator}{other}{self.separator}internal"
+
+    @property
+    def checkpoints_topic(self) -> str:
+        """Where MirrorMaker writes its own translated group offsets, at the target."""
+        return f"{self.source}{self.separator}checkpoints{self.separator}internal"
+
+    @property
+    def samples_topic(self) -> str:
+        """Where the watcher keeps positions and log ends of the source, at the target."""
+        return samples_topic(self.source)
+
+    @property
+    def kept_map_topic(self) -> str:
+        """Where watchers keep a copy of its map, at each place that would need it once its target is lost."""
+        return f"dcctl-map.{self.source}-{self.target}.internal"
+
+
+def samples_topic(cluster: str) -> str:
+    """Where watchers keep positions and log ends of a cluster, at each place that keeps them."""
+    return f"dcctl-samples.{cluster}.internal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class RecordMark:
+    """A header that every record of one producer carries, and no record of another."""
+
+    header: HeaderName
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Producer:
+    """An application that writes.
+
+    Kafka does not say who wrote a record: `identified_by` does, where several write the same topic.
+    `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
+    both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
+    first record.
+    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
+    `transactional_ids`: under which it writes in transactions; a name, or a beginning with `*` behind it.
+    `canary`: it is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured.
+    """
+
+    name: Name
+    cluster: Name
+    topics: tuple[TopicName, ...]
+    acks: Literal["all", "1", "0"] = "all"
+    principal: Principal | None = None
+    transactional_ids: tuple[TransactionalId, ...] = ()
+    identified_by: RecordMark | None = None
+    moved_by: Literal["dcctl", "itself"] = "dcctl"
+    standby: Name | None = None
+    canary: bool = False
+
+
+def transactional_topics(producers: Iterable[Producer]) -> frozenset[str]:
+    """Topics in which markers of transactions stand, and records of aborted ones."""
+    return frozenset(topic for one in producers if one.transactional_ids for topic in one.topics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Consumer:
+    """An application that reads: a consumer group (`name` is its group id), or one of another kind.
+
+    `group`: its group id where that is not its name, as for two entries that are one group at two clusters.
+    It reads `topics`, or those at its cluster whose whole name matches the regular expression `pattern`.
+    `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
+    target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
+    some minutes again (not for producers that set timestamps themselves).
+    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
+    `landing`: what becomes of the records that are written, once it has moved, to a topic of the same name as
+    one that it reads, and that others write there as well: it reads them all (`read`), or they are for the
+    consumer of that name.
+    `canary`: it is dcctl's own, as a producer's.
+    """
+
+    # Other kinds have classes below this one, with keys of their own (`topology.consumer_kinds`): what is
+    # said here of a group holds for them as far as they do not say otherwise. `noun`: in sentences;
+    # `caption`, `mark`: in pictures, under the name and before what it reads.
+    noun: ClassVar[str] = "group"
+    caption: ClassVar[str] = "consumer group"
+    mark: ClassVar[str] = ""
+    can_be_canary: ClassVar[bool] = True
+
+    name: Name
+    cluster: Name
+    kind: Name
+    topics: tuple[TopicName, ...] = ()
+    pattern: str | None = None
+    principal: Principal | None = None
+    order: Literal["required", "any"] = "any"
+    duplicates: Literal["tolerated", "refused"] = "tolerated"
+    on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
+    group: Name | None = None
+    standby: Name | None = None
+    landing: Name | None = None
+    canary: bool = False
+
+    @property
+    def group_id(self) -> str:
+        """The id under which it reads, where its kind commits offsets."""
+        return self.group or self.name
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The consumer groups whose committed offsets are its positions."""
+        return (self.group_id,)
+
+    @property
+    def program(self) -> str:
+        """The name under which hosts run it, as a program or unit."""
+        return f"consumer-{self.name}"
+
+    def acls(self) -> tuple[Acl, ...]:
+        """What it is allowed beside reading its topics, wherever it may work; nothing without a principal."""
+        return self.allowed("GROUP", self.group_id, ("READ", "DESCRIBE"))
+
+    def allowed(
+        self, resource_type: str, name: str, operations: tuple[str, ...], pattern: Pattern = "LITERAL"
+    ) -> tuple[Acl, ...]:
+        """Rules that allow it so much; none without a principal."""
+        if self.principal is None:
+            return ()
+        return tuple(Acl(self.principal, op, "ALLOW", resource_type, name, pattern) for op in operations)
+
+    def own_topics(self) -> tuple[Topic, ...]:
+        """Topics that it keeps for itself, beside those of the file, at each cluster where it may work."""
+        return ()
+
+    def moved_to(self, cluster: str) -> Consumer:
+        """The entry that somebody would write once a move has brought it there."""
+        return replace(self, cluster=cluster)
+
+    def with_paths(self, home: Callable[[str], str], standby: Callable[[str], str]) -> Consumer:  # noqa: ARG002
+        """With every path of its own where it lies on a machine: at its cluster, and where it goes to."""
+        return self
+
+    def how_else_translated(self, to: str) -> str:  # noqa: ARG002
+        """The command that brings its positions to a cluster, where it commits no group offsets."""
+        return ""
+
+
+def _of_its_kind(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """An entry of the file by the class of its kind, which whoever reads the file hands in."""
+    return handler(value) if info.context is None else info.context(value)
+
+
+def _of_its_engine(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """A mirror of the file by the class of its engine, in the same way."""
+    return handler(value) if info.context is None else info.context.mirrors(value)
+
+
+AnyMirror = Annotated[SerializeAsAny[Replication], WrapValidator(_of_its_engine)]
+"""A mirror of any engine."""
+AnyConsumer = Annotated[SerializeAsAny[Consumer], WrapValidator(_of_its_kind)]
+"""An entry of any kind."""

@@ -1,0 +1,1 @@
+"""The verbs: who takes part in a move, and the plan of each. Pure."""

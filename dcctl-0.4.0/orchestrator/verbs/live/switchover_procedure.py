@@ -1,0 +1,80 @@
+"""The planned move along one mirror: what is its own beside `move_procedure`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.request import SwitchoverRequest
+from orchestrator.moves.support import refuse_unsupported
+from orchestrator.moves.ways import way_to_switch_over
+from orchestrator.runs.engine import OnEvent
+from orchestrator.runs.live.procedure import Approve, OnPlan, preview
+from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.move_procedure import MoveProcedure
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.run_result import RunResult
+from orchestrator.verbs.plans import plan_switchover
+from orchestrator.verbs.registration import participants_of
+
+
+class SwitchoverProcedure(MoveProcedure):
+    """Nothing burns: both places are whole."""
+
+    verb = "switchover"
+
+    def __init__(
+        self,
+        topology: Topology,
+        request: SwitchoverRequest,
+        *,
+        servers: Servers = REAL_SERVERS,
+        them: Participants | None = None,
+    ) -> None:
+        refuse_unsupported(topology, "switchover")
+        them = them or participants_of(topology)
+        super().__init__(topology, way_to_switch_over(topology, request, them), servers=servers, them=them)
+        self._request = request
+
+    @classmethod
+    def of_run(
+        cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent, them: Participants | None
+    ) -> SwitchoverProcedure:
+        """As an earlier run was asked for."""
+        return cls(topology, SwitchoverRequest(**plan.request), servers=servers, them=them)
+
+    def plan(self, picture: Snapshot) -> Plan:
+        """See `plan_switchover`."""
+        return plan_switchover(self.topology, picture, self._request, them=self.them)
+
+
+def preview_switchover(
+    topology: Topology, request: SwitchoverRequest, *, servers: Servers = REAL_SERVERS
+) -> Plan:
+    """The plan as it would be now. Takes no lock and changes nothing."""
+    return preview(SwitchoverProcedure(topology, request, servers=servers))
+
+
+def run_switchover(
+    topology: Topology,
+    request: SwitchoverRequest,
+    *,
+    on_event: OnEvent = lambda _: None,
+    on_plan: OnPlan = lambda _: None,
+    approve: Approve = lambda _: True,
+    folder: Path | None = None,
+    is_new_estate: bool = False,
+    servers: Servers = REAL_SERVERS,
+    them: Participants | None = None,
+) -> RunResult:
+    """Move over, from the lock to the last verification; see `run_procedure`.
+
+    Where a step before the promotion does not end well, all is taken back: `outcome` is then "undone".
+    """
+    procedure = SwitchoverProcedure(topology, request, servers=servers, them=them)
+    return procedure.run(
+        on_event=on_event, on_plan=on_plan, approve=approve, folder=folder, is_new_estate=is_new_estate
+    )

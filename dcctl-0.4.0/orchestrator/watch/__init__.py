@@ -1,0 +1,1 @@
+"""The watcher: keeps at the surviving side what a failover will need."""
