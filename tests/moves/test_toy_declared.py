@@ -374,6 +374,7 @@ def test_metrics_have_its_gauges() -> None:
         history=history,
         health=SimpleNamespace(newest=None),
         clusters=SimpleNamespace(are_same=None),
+        maps=(),
     )
     collector = WatchCollector([watcher], topology().consumers)  # type: ignore[list-item]
     (sample,) = next(

@@ -15,11 +15,13 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.failback_runbook import failback
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
 from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.moves.participants import Accepted
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
+from orchestrator.moves.ways import beside
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.runbook import Runbook
 from orchestrator.topology.hooks import Hooks
@@ -449,9 +451,36 @@ def test_what_a_route_does_not_lead_is_refused_where_the_plan_is_made() -> None:
         switched(group(topology, "fraud", "east", "south", AGAINST_THEN_SOUTH[1:]))
 
 
+def a_group_whose_place_is_gone() -> Planned:
+    """One group from a lost copy to another."""
+    return failed_over(group(three(), "fraud", "east", "south", AGAINST_THEN_SOUTH, reach="gone"))
+
+
+def home_from_the_other_site() -> Planned:
+    """Everybody of one active site goes home; one of them reads all that is written at the other one."""
+    file = both_active()
+    readers = (replace(c, landing="read") if c.name == "packing-west" else c for c in file.consumers)
+    topology, book = replace(file, consumers=tuple(readers)), Runbook()
+    way = beside(topology, WEST_EAST, PARTICIPANTS, is_back=True)
+    move = Move(topology=topology, ways=(way,))
+    failback(book, move, PARTICIPANTS, Accepted(), way.who, {}, timeout_s=60.0)
+    return Planned(book)
+
+
+def test_on_the_way_home_nothing_of_the_hand_over_begins_before_the_site_has_caught_up() -> None:
+    """Sections are no barriers: each step says what it waits for."""
+    planned = home_from_the_other_site()
+    for step in planned.in_section("hand over"):
+        assert {"returned-stands-still", "tail-arrives"} <= planned.before(step), step
+    (read,) = planned.of("await-read")
+    assert planned.effects[read].groups == ("packing-west",)
+    assert read in planned.before("stop-consumers")
+    assert "deny-writing" in planned.before(read)
+
+
 def test_of_a_place_that_is_gone_a_watcher_has_kept_the_positions() -> None:
     """They are taken from its samples, and led by maps of mirrors that go on."""
-    planned = failed_over(group(three(), "fraud", "east", "south", AGAINST_THEN_SOUTH, reach="gone"))
+    planned = a_group_whose_place_is_gone()
     (along,) = (planned.effects[step] for step in planned.of("translate-along"))
     assert along.is_left_gone
     assert planned.steps[along.recorded.step].action == "take-sampled-positions"

@@ -1,1 +1,0 @@
-"""The outside world: Kafka, Connect, ZooKeeper, Ansible, Spark, files. They know no policy."""

@@ -1,1 +1,0 @@
-"""The kinds of applications that can be moved: see `moves.participants.Kind`."""

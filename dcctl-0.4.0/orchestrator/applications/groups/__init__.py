@@ -1,1 +1,0 @@
-"""Consumer groups in a move."""

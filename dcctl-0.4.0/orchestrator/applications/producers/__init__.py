@@ -1,1 +1,0 @@
-"""Producers in a move."""

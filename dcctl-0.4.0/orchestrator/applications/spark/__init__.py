@@ -1,1 +1,0 @@
-"""Spark queries in a move, with their checkpoints."""

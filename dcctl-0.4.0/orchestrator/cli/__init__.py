@@ -1,1 +1,0 @@
-"""The command line: one module a command group; parse, call, print."""

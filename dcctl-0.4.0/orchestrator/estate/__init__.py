@@ -1,1 +1,0 @@
-"""What clusters shall hold and what they hold, as data: topics, access rules, connectors, placement."""

@@ -1,1 +1,0 @@
-"""Connections to the clusters of a file, and reading what they hold."""

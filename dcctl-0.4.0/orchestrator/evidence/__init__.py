@@ -1,1 +1,0 @@
-"""What proves what a move did: ledgers, their comparison on Spark, verdicts, reports, canaries."""

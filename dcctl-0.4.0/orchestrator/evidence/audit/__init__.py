@@ -1,1 +1,0 @@
-"""Spark jobs that compare what was acknowledged with what is there and what was read."""

@@ -1,1 +1,0 @@
-"""From what an existing estate shows to the topology file that describes it."""

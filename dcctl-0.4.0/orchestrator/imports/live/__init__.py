@@ -1,1 +1,0 @@
-"""A topology file from an estate that is there already."""

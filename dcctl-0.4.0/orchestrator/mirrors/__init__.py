@@ -1,1 +1,0 @@
-"""Mirror engines, a package each. What several of them share lies beside the packages."""

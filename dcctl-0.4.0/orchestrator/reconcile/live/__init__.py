@@ -1,1 +1,0 @@
-"""What an apply writes down of itself."""

@@ -1,1 +1,0 @@
-"""A Spark checkpoint read, and written anew for another cluster. Pure."""

@@ -1,1 +1,0 @@
-"""MirrorMaker 2: wire formats, the offset map, translation, the connectors' desired state. Pure."""

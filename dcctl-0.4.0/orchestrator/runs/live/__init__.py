@@ -1,1 +1,0 @@
-"""Runs in the world: lock, journal, holds, the estate record, sessions, and the procedure of every verb."""

@@ -1,1 +1,0 @@
-"""Simulated data centres: what runs their servers (`backend`), faults, workload, drills."""

@@ -1,1 +1,0 @@
-"""The applications of a simulation: producers, consumers and Spark queries that keep ledgers."""

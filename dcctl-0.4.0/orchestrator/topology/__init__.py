@@ -1,1 +1,0 @@
-"""The topology file: model, loading with line numbers, layouts. Pure."""

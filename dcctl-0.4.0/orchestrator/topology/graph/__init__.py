@@ -1,1 +1,0 @@
-"""A topology as a graph, and the graph as a picture (SVG), DOT, Mermaid or JSON."""

@@ -1,1 +1,0 @@
-"""The verbs: who takes part in a move, and the plan of each. Pure."""

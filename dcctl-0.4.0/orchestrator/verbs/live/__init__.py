@@ -1,1 +1,0 @@
-"""The verbs carried out: an estate is opened, observed, planned for and changed."""

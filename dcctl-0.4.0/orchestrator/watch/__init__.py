@@ -1,1 +1,0 @@
-"""The watcher: keeps at the surviving side what a failover will need."""
