@@ -20,6 +20,8 @@ FETCHED_BYTES = 65_536
 _CHUNK_RECORDS = 5_000
 _RECORD_OVERHEAD = 16
 _TURN_S = 0.5
+# Short: what comes behind a range is fetched for as long as nobody takes the range.
+_POLL_S = 0.01
 _DOING = "reading records"
 _GONE = frozenset({"_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 
@@ -47,6 +49,8 @@ class ContentReader:
                 "queued.max.messages.kbytes": 4_096,
                 # Nothing is fetched before what was is taken: a range is often a part of one fetch.
                 "queued.min.messages": 1,
+                # By default the client then rests for a second, however soon that is taken.
+                "fetch.queue.backoff.ms": 20,
                 "isolation.level": isolation_level,
             },
             logger=logger,
@@ -114,7 +118,7 @@ class ContentReader:
             self._consumer.assign([LibTopicPartition(*tp, wanted.start) for tp, wanted in waiting.items()])
         while waiting and time.monotonic() < deadline:
             with translated_errors(self._subject, _DOING):
-                messages = self._consumer.consume(_CHUNK_RECORDS, timeout=0.05)
+                messages = self._consumer.consume(_CHUNK_RECORDS, timeout=_POLL_S)
             before = set(waiting)
             for message in messages:
                 if is_of_the_client(message, self._subject):
