@@ -215,7 +215,8 @@ class PartitionMap:
         if first < 0 and not self.begins_alike:
             return None
         start = 0 if first < 0 else int(segments.downstream[first])
-        is_uncut = first >= 0 or cap > 0
+        # From its beginning the log is searched whole: it may be another one than the pairs above tell of.
+        is_uncut = first >= 0
         if at < 0:
             clear = self._first_clear(0, 0)
         else:

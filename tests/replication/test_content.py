@@ -23,7 +23,7 @@ from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.partition_map import OpenStretch
 from orchestrator.values import Content, LogEnd, ReadContent, TopicPartition
 from tests.opened import Opened
-from tests.replication.content_model import World, worlds
+from tests.replication.content_model import World, world_of, worlds
 from tests.replication.mirror_model import PARTITION, build
 
 _MANY = settings(max_examples=300, deadline=None)
@@ -52,6 +52,27 @@ def test_a_place_by_content_skips_nothing_that_the_map_does_not(world: World, is
     for wanted, by_map, place in _places(world, is_closed=is_closed):
         assert place.offset is not None
         assert not _skipped(world, wanted.position, place.offset), (wanted, by_map, place)
+
+
+_MADE_ANEW_TWICE = bytes.fromhex(
+    "00000000000505000000000000a40000310100000000000000000000010503010001000000000000"
+    "00000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "00000000000000000000000000000000000000000000000000000000000000000000000000000000"
+    "0000000001000000000000000000000000000000000000000000000000000000000000000097010b"
+    "000005020100010001008d000101"
+)
+"""A copy that was made anew, with the sync lost that would show it, and has grown beyond the newest pair."""
+
+
+def test_below_the_oldest_sync_the_log_may_be_another_one_however_far_it_has_grown() -> None:
+    """Found by chance among worlds: its first record is not that of the log that the pairs tell of."""
+    world = world_of(_MADE_ANEW_TWICE)
+    assert world.copy_id == 2  # noqa: PLR2004 - made anew twice, and no watcher saw it
+    found = list(_places(world, is_closed=True))
+    assert found
+    for wanted, _, place in found:
+        assert place.offset is not None
+        assert not _skipped(world, wanted.position, place.offset)
 
 
 @_MANY
