@@ -67,7 +67,7 @@ _MADE_ANEW_TWICE = bytes.fromhex(
 def test_below_the_oldest_sync_the_log_may_be_another_one_however_far_it_has_grown() -> None:
     """Found by chance among worlds: its first record is not that of the log that the pairs tell of."""
     world = world_of(_MADE_ANEW_TWICE)
-    assert world.copy_id == 2  # noqa: PLR2004 - made anew twice, and no watcher saw it
+    assert world.copy_id == 2
     found = list(_places(world, is_closed=True))
     assert found
     for wanted, _, place in found:
