@@ -102,7 +102,7 @@ class Case:
         if not topology.replication:
             return "the file has no mirror"
         if reasons := unsupported(topology, "drill"):
-            return f"`dcctl drill` cannot rehearse it yet: {'; '.join(reasons)}"
+            return f"`dcctl drill FILE` cannot rehearse it yet: {'; '.join(reasons)}"
         return self.sabotage.lacks(topology, self.leaves or topology.replication[0].source)
 
     def applied_to(self, topology: Topology) -> Topology:
