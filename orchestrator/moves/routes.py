@@ -110,10 +110,11 @@ def landed_at_left(way: Way, consumer: Consumer) -> tuple[str, ...]:
 
 def led_of(way: Way) -> tuple[Led, ...]:
     """Every topic that one of a way's consumers reads, along its routes; each once."""
+    # A thousand consumers have few routes between them.
+    routes = dict.fromkeys(route for c in moving_consumers(way) for route in way.routes(c.name))
     found = {
         led: None
-        for consumer in moving_consumers(way)
-        for route in way.routes(consumer.name)
+        for route in routes
         if route and not is_of_landing(route)
         for led in led_along(way.topology, route, way.left.cluster, way.entered.cluster)
     }
@@ -124,7 +125,10 @@ def _at_source(topology: Topology, leg: Leg, here: str) -> str | None:
     """What a topic is called at the source of a leg's mirror; None where the mirror does not copy it."""
     mirror = leg.mirror.of(topology)
     if leg.is_inverse:
-        return next((name for name in mirror.topics if mirror.mirrored_topic(name) == here), None)
+        return next(
+            (name for name in mirror.topics if here.endswith(name) and mirror.mirrored_topic(name) == here),
+            None,
+        )
     return here if here in mirror.topics else None
 
 
