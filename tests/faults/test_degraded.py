@@ -21,10 +21,11 @@ from orchestrator.adapters.kafka.client import logger
 from orchestrator.evidence.audit.ledgers import END_MARK, sends_path
 from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.audit.verdict import judge
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
 from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.simulation.drill_audit import start_spark
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.workload.install import LIFE_AT_SOURCE, stop_consumers, stop_producers
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, workload_progress
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import TopicPartition
