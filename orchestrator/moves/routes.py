@@ -63,27 +63,35 @@ def led_along(topology: Topology, route: Route, left: str, entered: str) -> tupl
 
 
 def _led(topology: Topology, route: Route) -> Iterator[Led]:
-    first = route[0].mirror
-    for name in first.of(topology).topics:
-        topic = topology.topic(name, first.home)
-        here = first.of(topology).mirrored_topic(name) if route[0].is_inverse else name
-        left, sources = here, []
-        for leg in route:
-            source = _at_source(topology, leg, here)
-            if source is None:
+    home = route[0].mirror.home
+    crossings = [_across(topology, leg) for leg in route]
+    for left, (name, _) in crossings[0].items():
+        here, sources = left, []
+        for crossing in crossings:
+            if here not in crossing:
                 break
+            source, here = crossing[here]
             sources.append(source)
-            here = source if leg.is_inverse else leg.mirror.of(topology).mirrored_topic(source)
         else:
+            topic = topology.topic(name, home)
             if topic is not None:
                 yield Led(
                     left=left,
                     entered=here,
                     sources=tuple(sources),
                     home=name,
-                    origin=first.home,
+                    origin=home,
                     partitions=topic.partitions,
                 )
+
+
+def _across(topology: Topology, leg: Leg) -> dict[str, tuple[str, str]]:
+    """By a topic's name where a leg begins: its name at the source of its mirror, and where the leg ends."""
+    mirror = leg.mirror.of(topology)
+    copies = ((name, mirror.mirrored_topic(name)) for name in mirror.topics)
+    if leg.is_inverse:
+        return {copy: (name, name) for name, copy in copies}
+    return {name: (name, copy) for name, copy in copies}
 
 
 def moving_consumers(way: Way) -> tuple[Consumer, ...]:
@@ -119,17 +127,6 @@ def led_of(way: Way) -> tuple[Led, ...]:
         for led in led_along(way.topology, route, way.left.cluster, way.entered.cluster)
     }
     return tuple(found)
-
-
-def _at_source(topology: Topology, leg: Leg, here: str) -> str | None:
-    """What a topic is called at the source of a leg's mirror; None where the mirror does not copy it."""
-    mirror = leg.mirror.of(topology)
-    if leg.is_inverse:
-        return next(
-            (name for name in mirror.topics if here.endswith(name) and mirror.mirrored_topic(name) == here),
-            None,
-        )
-    return here if here in mirror.topics else None
 
 
 def read_along(

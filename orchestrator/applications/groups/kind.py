@@ -105,8 +105,9 @@ class ConsumerGroups(ReadersOnHosts):
 
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """See `Kind`."""
-        names = tuple(c.name for c in moving_consumers(way) if c.kind == self.NAME and landed_at_left(way, c))
-        if way.is_shared and names:
+        groups = (c for c in moving_consumers(way) if c.kind == self.NAME)
+        names = tuple(c.name for c in groups if landed_at_left(way, c)) if way.is_shared else ()
+        if names:
             ends = RecordTopicEnds(cluster=way.left.cluster, topics=way.topics)
             title = f"Record the end offsets at {way.left} of the topics that producers have left"
             recorded = book.add(ends, id=way.id("fenced-ends"), title=title, after=after)
