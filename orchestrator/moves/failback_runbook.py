@@ -140,15 +140,7 @@ def _keep_off(book: Runbook, way: Way, them: Participants) -> list[Handle[Any]]:
     hold = DenyRules(cluster=home, rules=way.who.rules, recorded_by=rules)
     title = f"Deny reading at {home} until applications have moved there"
     held = book.add(hold, id=way.id("hold-returned"), title=title)
-    programs = [
-        program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
-    ]
-    stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites, are_astray=True)
-    title = f"Stop applications that have started at {home} by themselves"
-    denied = behind(held, because="whoever starts now reads nothing")
-    stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[denied])
-    by_kind = [kind.stop_unhosted(book, way, way.entered, [denied]) for kind in them.kinds]
-    return [stopped, *(handle for handle in by_kind if handle is not None)]
+    return _stop_astray(book, way, them, behind(held, because="whoever starts now reads nothing"))
 
 
 def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Handle[StandingLogs]:
@@ -165,18 +157,24 @@ def _hold(book: Runbook, way: Way, them: Participants, who_home: Fenced) -> Hand
     is_held = behind(held, because="a broker must not accept writes when it opens")
     let_open = AwaitOpen(cluster=home, topics=way.topics)
     opened = book.add(let_open, id=way.id("returned-opens"), title=title, after=[is_held])
+    are_open = behind(opened, because="hosts of applications come up with the brokers")
+    gone = _stop_astray(book, way, them, are_open)
+    nobody = behind(*gone, because="logs stand still only once applications are stopped")
+    still = AwaitNoWrites(cluster=home, topics=way.topics)
+    return book.add(still, id=way.id("returned-stands-still"), after=[nobody])
+
+
+def _stop_astray(book: Runbook, way: Way, them: Participants, after: After) -> list[Handle[Any]]:
+    """Applications that have come up at the returned side by themselves."""
+    home = way.entered.cluster
     programs = [
         program for kind in them.kinds for program in kind.programs(way.topology, way.named(kind.name))
     ]
     stop = StopClients(cluster=home, clients=tuple(programs), sites=way.entered.sites, are_astray=True)
-    are_open = behind(opened, because="hosts of applications come up with the brokers")
     title = f"Stop applications that have started at {home} by themselves"
-    stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[are_open])
-    by_kind = [kind.stop_unhosted(book, way, way.entered, [are_open]) for kind in them.kinds]
-    gone = [stopped, *(handle for handle in by_kind if handle is not None)]
-    nobody = behind(*gone, because="logs stand still only once applications are stopped")
-    still = AwaitNoWrites(cluster=home, topics=way.topics)
-    return book.add(still, id=way.id("returned-stands-still"), after=[nobody])
+    stopped = book.add(stop, id=way.id("stop-returned"), title=title, after=[after])
+    by_kind = [kind.stop_unhosted(book, way, way.entered, [after]) for kind in them.kinds]
+    return [stopped, *(handle for handle in by_kind if handle is not None)]
 
 
 def _prepare(  # noqa: PLR0917 - what positions on the way back are made of
