@@ -9,6 +9,7 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from orchestrator.adapters.java.calls import keep_py4j_quiet
 from orchestrator.adapters.java.runtime import KafkaRuntime
 
 _JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
@@ -19,6 +20,7 @@ def java_gateway(
     runtime: KafkaRuntime, *, heap_mb: int = 256, options: list[str] | None = None
 ) -> Iterator[JavaGateway]:
     """A JVM with the runtime's jars on its class path; it ends with the block, or with this process."""
+    keep_py4j_quiet()
     port, process = launch_gateway(
         classpath=runtime.class_path,
         javaopts=[f"-Xmx{heap_mb}m", *(_JVM_OPTIONS if options is None else options)],

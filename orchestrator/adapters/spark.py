@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.adapters.java.calls import keep_py4j_quiet
 from orchestrator.adapters.java.class_archive import archive_options, error_file_option
 from orchestrator.adapters.java.client_properties import java_client_properties
 from orchestrator.errors import AuditError
@@ -106,6 +107,7 @@ def _gateway(configuration: Any, folder: Path, log: Path | None) -> Any:
     from pyspark import SparkContext  # noqa: PLC0415 - see spark_session
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
+    keep_py4j_quiet()
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to ask
         return None
     if log is None:

@@ -21,6 +21,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path, launch_gateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from orchestrator.adapters.java.calls import keep_py4j_quiet
 from orchestrator.adapters.java.class_archive import archive_options, error_file_option
 from orchestrator.adapters.java.commands import class_archive
 from orchestrator.adapters.java.detection import find_java
@@ -40,6 +41,7 @@ class Jvm:
     """A Java process that can be called into. Threads may share it; each call has its own connection."""
 
     def __init__(self) -> None:
+        keep_py4j_quiet()
         runtime = client_runtime(find_java())
         with tempfile.TemporaryFile() as said:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Iterator
@@ -237,11 +238,15 @@ def test_secret_is_in_no_error(admin: KafkaCluster, tmp_path: Path) -> None:
     assert "hush" not in str(refused.value)
 
 
-def test_process_that_died_is_replaced(admin: KafkaCluster) -> None:
+def test_process_that_died_is_replaced(admin: KafkaCluster, caplog: pytest.LogCaptureFixture) -> None:
     """What was under way fails in words; the next question is answered by a new process."""
     jvm = shared_jvm()
+    held = jvm.gateway.jvm.java.util.ArrayList()
     jvm._process.kill()
     jvm._process.wait()
+    del held
+    gc.collect()
+    assert not [record for record in caplog.records if record.name.startswith("py4j")]
     assert admin.describe_cluster().cluster_id
     assert shared_jvm() is not jvm
 
