@@ -94,7 +94,11 @@ def test_refused_topic_says_why(admin: KafkaCluster) -> None:
         ClusterError, match=r"topic impossible: creating topics: .*INVALID_REPLICATION_FACTOR"
     ):
         admin.create_topics({"possible": NewTopic(), "impossible": NewTopic(replicas=7)})
-    assert "possible" in admin.topic_names()
+    # The controller has it; a broker hears of it a moment later, and answers by what it has heard.
+    deadline = time.monotonic() + 30
+    while "possible" not in admin.topic_names():
+        assert time.monotonic() < deadline, admin.topic_names()
+        time.sleep(0.1)
     with pytest.raises(ClusterError, match=r"topic x!y: creating topics: .*TOPIC_EXCEPTION"):
         admin.create_topics({"x!y": NewTopic()})
 
