@@ -69,6 +69,12 @@ class OnHosts(ABC):
         """See `Kind`."""
         return None
 
+    def catch_up(
+        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
+    ) -> Handle[Nothing] | None:
+        """See `Kind`."""
+        return None
+
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """See `Kind`."""
         clients = self.programs(way.topology, way.named(self.NAME))

@@ -38,7 +38,11 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     ),
     accept_reread: int = ACCEPT_REREAD,
     timeout_s: float = typer.Option(
-        120.0, "--timeout-s", metavar="S", min=1, help="How long each mirror may take to catch up."
+        120.0,
+        "--timeout-s",
+        metavar="S",
+        min=1,
+        help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,

@@ -33,7 +33,14 @@ from orchestrator.moves.handing_over import (
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.participants import Accepted, Ground, Participants, Rejoined
 from orchestrator.moves.results import StandingLogs
-from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
+from orchestrator.moves.stages import (
+    Begun,
+    Prepared,
+    begin_at_the_other_side,
+    caught_up,
+    place,
+    record_landing,
+)
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.switchover_runbook import hand_over
 from orchestrator.moves.way import Move, Way
@@ -66,9 +73,10 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
     with hooks_around(book, move.topology, "failback", move.left, move.entered):
         with book.section("make the returned cluster a standby", on_failure="stop", kept=_STANDBY):
             rejoined = [_rejoin(book, way, them, who_home, starts, accepted, timeout_s) for way in move.ways]
-        caught_up = [handle for one in rejoined for side in one for handle in side.caught_up]
-        ready = behind(*caught_up, because="applications are stopped only once the mirrors have caught up")
-        with book.section("read the access rules", on_failure="stop", after=[ready]):
+        copied = [handle for one in rejoined for side in one for handle in side.caught_up]
+        ready = behind(*copied, because="applications are stopped only once the mirrors have caught up")
+        near = caught_up(book, move, them, [ready], timeout_s)
+        with book.section("read the access rules", on_failure="stop", after=[ready, *near]):
             rules = [record_both_rules(book, way) for way in move.ways]
         with book.section("hand over", on_failure="undo"):
             prepared = [

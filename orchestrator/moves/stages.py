@@ -10,7 +10,7 @@ from orchestrator.moves.ends import RecordLandingEnds, RecordTopicEnds
 from orchestrator.moves.fencing import AllowAtTarget, DenyRules
 from orchestrator.moves.participants import Ground, Left, Participants
 from orchestrator.moves.results import LANDING, RulesFound, TopicEnds
-from orchestrator.moves.way import Way
+from orchestrator.moves.way import Move, Way
 from orchestrator.runs.effect import Handle, Nothing
 from orchestrator.runs.estate_record import PrimaryMoved
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -65,6 +65,18 @@ def record_landing(
         recorded = book.add(landing, id=step, after=after)
     book.tell(LANDING, recorded)
     return recorded
+
+
+def caught_up(
+    book: Runbook, move: Move, them: Participants, after: Sequence[After], timeout_s: float
+) -> list[After]:
+    """See that applications which have to finish topics where they are will soon be done, before anything is
+    frozen. Returns what the freeze waits for.
+    """
+    with book.section("let applications catch up", on_failure="stop", after=after):
+        near = [kind.catch_up(book, way, after, timeout_s) for way in move.ways for kind in them.kinds]
+    handles = [handle for handle in near if handle is not None]
+    return [behind(*handles, because="producers stand still for as long as reading takes")] if handles else []
 
 
 def deny_at_target(book: Runbook, way: Way, rules: Handle[RulesFound]) -> Handle[Nothing]:

@@ -15,7 +15,14 @@ from orchestrator.moves.handing_over import (
     record_departure,
 )
 from orchestrator.moves.participants import Accepted, Ground, Participants
-from orchestrator.moves.stages import Begun, Prepared, begin_at_the_other_side, place, record_landing
+from orchestrator.moves.stages import (
+    Begun,
+    Prepared,
+    begin_at_the_other_side,
+    caught_up,
+    place,
+    record_landing,
+)
 from orchestrator.moves.way import Move
 from orchestrator.runs.hooks import hooks_around
 from orchestrator.runs.runbook import After, Runbook
@@ -42,7 +49,8 @@ def hand_over(
     after: Sequence[After] = (),
 ) -> list[tuple[Begun, BothRules]]:
     """All of a planned move but its hooks. Returns each way as it has begun, with the rules found before."""
-    with book.section("read the access rules", on_failure="stop", after=after):
+    near = caught_up(book, move, them, after, timeout_s)
+    with book.section("read the access rules", on_failure="stop", after=[*after, *near]):
         rules = [record_both_rules(book, way) for way in move.ways]
     with book.section("hand over", on_failure="undo"):
         prepared = []

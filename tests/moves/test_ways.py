@@ -473,7 +473,10 @@ def test_on_the_way_home_nothing_of_the_hand_over_begins_before_the_site_has_cau
     for step in planned.in_section("hand over"):
         assert {"returned-stands-still", "tail-arrives"} <= planned.before(step), step
     (read,) = planned.of("await-read")
-    assert planned.effects[read].groups == ("packing-west",)
+    assert planned.effects[read].groups == {"packing-west": ("orders",)}
+    (near,) = planned.of("await-groups-caught-up")
+    assert planned.effects[near].groups == {"packing-west": ("orders",)}
+    assert near in planned.before("deny-writing")
     assert read in planned.before("stop-consumers")
     assert "deny-writing" in planned.before(read)
 

@@ -411,6 +411,12 @@ class ToyApplications:
     def facts(self, s: Situation) -> Mapping[str, Any]:
         return {"tallies": list(s.way.named(self.name))}
 
+    def catch_up(
+        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
+    ) -> Handle[Nothing] | None:
+        """See `Kind`."""
+        return None
+
     def stop_unhosted(
         self, book: Runbook, way: Way, place: Place, after: Sequence[After]
     ) -> Handle[Stopped] | None:

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.errors import DcctlError, GateRefusedError, GateUnknownError
 from orchestrator.topology.model import Consumer, RecordMark, Topology
 from tests.twin import truths
+from tests.twin.applications import RATE_PER_S, Client
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
 
@@ -98,6 +99,45 @@ def test_who_stays_does_not_pause(estates: Estates) -> None:
     commits = [at for at, group, cluster in ledger.committed if (group, cluster) == ("packing-east", "east")]
     assert max(b - a for a, b in pairwise(commits)) <= 1.5
     assert times
+
+
+def with_a_backlog(operator: Operator) -> Client:
+    """Billing is at east with what producers write there in 200 seconds unread. Returns its program there."""
+    assert operator.switchover(to="east").outcome == "ok"
+    billing = operator.estate.applications.clients["east", "consumer-billing"]
+    billing.rate_per_s = 0.0
+    operator.estate.live(200)
+    return billing
+
+
+def test_who_has_much_to_read_holds_up_the_way_home_while_producers_go_on(estates: Estates) -> None:
+    """What takes longer to read than producers may stand still is read before they do."""
+    operator = at_work(estates)
+    billing = with_a_backlog(operator)
+    billing.rate_per_s = 10 * RATE_PER_S
+    ledger = operator.estate.applications.ledger
+    began = len(ledger.written_at)
+    assert operator.failback(to="west").outcome == "ok"
+    times = [at for at, producer, _ in ledger.written_at[began - 1 :] if producer == "shop-west"]
+    assert max(b - a for a, b in pairwise(times)) < 15
+    assert times[-1] - times[0] > 40
+    operator.estate.live(10)
+    assert_sound(operator, "west")
+
+
+def test_who_does_not_catch_up_stops_the_way_home_before_anybody_is_stopped(estates: Estates) -> None:
+    """A group that reads more slowly than producers write never will: said with both figures."""
+    operator = at_work(estates)
+    with_a_backlog(operator).rate_per_s = 1.0
+    ledger = operator.estate.applications.ledger
+    began = len(ledger.written_at)
+    result = operator.failback(to="west")
+    assert result.outcome not in {"ok", "unknown"}
+    (step,) = (step for step in result.steps if step["outcome"] == "failed")
+    assert "billing has" in step["message"], step
+    assert "records unread and reads 1 a second" in step["message"]
+    times = [at for at, producer, _ in ledger.written_at[began - 1 :] if producer == "shop-west"]
+    assert max(b - a for a, b in pairwise(times)) < 2
 
 
 def lose_and_return(operator: Operator) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.ends import partitions_at
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, TopicEnds, WrittenOffsets
+from orchestrator.ports.clock import Clock
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Failed,
     Handle,
+    Limited,
     Look,
     Nothing,
     Outcome,
@@ -20,9 +23,12 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
+from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
 _POLL_S = 0.3
+_NEAR_S = 5.0
+"""A group has caught up that needs no longer than this for what it has not read."""
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -127,34 +133,79 @@ class AwaitRead(
     expected_s=2.0,
     timeout_s=60.0,
 ):
-    """Wait until each group has committed up to the ends that were recorded."""
+    """Wait until each group has committed up to the ends that were recorded, in the topics that are listed
+    for it.
+    """
 
     cluster: str
-    groups: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]]
     ends: Handle[TopicEnds]
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         cluster, ends = run.port(Clusters).cluster(self.cluster), run.of(self.ends).now
-        logs = cluster.log_ends(ends)
+        starts = {tp: log.start_offset for tp, log in cluster.log_ends(ends).items()}
         unread: dict[str, int] = {}
 
         def is_read() -> bool:
             nonlocal unread
-            committed = cluster.committed(self.groups)
-            unread = {
-                group: sum(
-                    max(0, end - max(committed[group].get(tp, 0), logs[tp].start_offset))
-                    for tp, end in ends.items()
-                )
-                for group in self.groups
-            }
+            unread = _unread(self.groups, cluster.committed(self.groups), starts, ends)
             return not any(unread.values())
 
         if run.await_true(is_read, run.timeout_s / 2, poll_s=_POLL_S):
             return Done(Nothing(), f"{plural(len(self.groups), 'group')} have read all of it")
         behind = listed(f"{group} {count:,} records" for group, count in unread.items() if count)
         return Failed(f"not read at {self.cluster} within {run.timeout_s / 2:g} s: {behind}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitGroupsCaughtUp(
+    Limited[Nothing],
+    Look[Nothing],
+    name="await-groups-caught-up",
+    phase="drain",
+    title="Wait until groups have caught up at {cluster}, while producers go on",
+    expected_s=2.0,
+):
+    """Wait until no group has more unread than it reads in a few seconds, in the topics listed for it.
+
+    Once producers are stopped each group has to finish these topics, so what it has to read by then is how
+    long they stand still. How fast a group reads is what it has committed since this step began.
+    """
+
+    cluster: str
+    groups: dict[str, tuple[str, ...]]
+    limit_s: float
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        cluster, clock = run.port(Clusters).cluster(self.cluster), run.port(Clock)
+        logs = partitions_at(cluster, {topic for topics in self.groups.values() for topic in topics})
+        starts = {tp: log.start_offset for tp, log in cluster.log_ends(logs).items()}
+        since_s, first = clock.now_s(), cluster.committed(self.groups)
+        unread: dict[str, int] = {}
+        a_second: dict[str, float] = {}
+
+        def is_near() -> bool:
+            nonlocal unread, a_second
+            committed = cluster.committed(self.groups)
+            seconds = max(clock.now_s() - since_s, _POLL_S)
+            unread = _unread(self.groups, committed, starts, cluster.end_offsets(logs))
+            read = {
+                group: _unread({group: topics}, first, starts, committed[group])[group]
+                for group, topics in self.groups.items()
+            }
+            a_second = {group: records / seconds for group, records in read.items()}
+            return all(unread[group] <= a_second[group] * _NEAR_S for group in self.groups)
+
+        if run.await_true(is_near, self.limit_s, poll_s=_POLL_S):
+            return Done(Nothing(), f"{plural(len(self.groups), 'group')} have caught up at {self.cluster}")
+        behind = listed(
+            f"{group} has {unread[group]:,} records unread and reads {a_second[group]:,.0f} a second"
+            for group in self.groups
+            if unread[group] > a_second[group] * _NEAR_S
+        )
+        return Failed(f"not caught up at {self.cluster} within {self.limit_s:g} s: {behind}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -202,3 +253,23 @@ class AwaitGroupProgress(
         silent = sorted(waiting)
         said = f"groups without members or progress within {run.timeout_s:g} s: {', '.join(silent)}"
         return Unknown(said, {"not_seen": silent})
+
+
+def _unread(
+    groups: Mapping[str, Sequence[str]],
+    committed: Mapping[str, Mapping[TopicPartition, int]],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> dict[str, int]:
+    """By group how many offsets lie between what it has committed and some ends, in the topics listed for it.
+
+    `starts`: where logs begin; what lies before that is there for nobody.
+    """
+    return {
+        group: sum(
+            max(0, end - max(committed[group].get(tp, 0), starts.get(tp, 0)))
+            for tp, end in ends.items()
+            if tp.topic in topics
+        )
+        for group, topics in groups.items()
+    }

@@ -18,6 +18,7 @@ from orchestrator.applications.groups.gates import (
 )
 from orchestrator.applications.groups.groups import (
     AwaitGroupProgress,
+    AwaitGroupsCaughtUp,
     AwaitRead,
     RecordPositions,
     SaveOffsets,
@@ -71,6 +72,7 @@ class ConsumerGroups(ReadersOnHosts):
     NAME, STEP, TITLE = "group", "consumers", "consumers"
     effects: Sequence[type[Effect[Any]]] = (
         *HOST_EFFECTS,
+        AwaitGroupsCaughtUp,
         AwaitGroupProgress,
         AwaitRead,
         RecordPartialPositions,
@@ -103,15 +105,25 @@ class ConsumerGroups(ReadersOnHosts):
             return {}
         return {"translations": [position.as_json() for position in s.once(positions)]}
 
+    def catch_up(
+        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
+    ) -> Handle[Nothing] | None:
+        """See `Kind`."""
+        groups = self._finishing(way)
+        if not groups:
+            return None
+        near = AwaitGroupsCaughtUp(cluster=way.left.cluster, groups=groups, limit_s=timeout_s)
+        return book.add(near, id=way.id("landing-caught-up"), after=after)
+
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """See `Kind`."""
-        groups = (c for c in moving_consumers(way) if c.kind == self.NAME)
-        names = tuple(c.name for c in groups if landed_at_left(way, c)) if way.is_shared else ()
-        if names:
-            ends = RecordTopicEnds(cluster=way.left.cluster, topics=way.topics)
+        groups = self._finishing(way)
+        if groups:
+            topics = tuple(dict.fromkeys(topic for names in groups.values() for topic in names))
+            ends = RecordTopicEnds(cluster=way.left.cluster, topics=topics)
             title = f"Record the end offsets at {way.left} of the topics that producers have left"
             recorded = book.add(ends, id=way.id("fenced-ends"), title=title, after=after)
-            read = AwaitRead(cluster=way.left.cluster, groups=names, ends=recorded)
+            read = AwaitRead(cluster=way.left.cluster, groups=groups, ends=recorded)
             done = book.add(read, id=way.id("landing-read"))
             after = [*after, behind(done, because="at home they do not see what they have left unread here")]
         return super().stop(book, way, after)
@@ -164,6 +176,13 @@ class ConsumerGroups(ReadersOnHosts):
             )
             looks.append(book.add(look, id=way.id(f"consumers-progress{part.mark}")))
         return looks[0]
+
+    def _finishing(self, way: Way) -> dict[str, tuple[str, ...]]:
+        """Groups that have to finish topics at the place left before they go home, with these topics."""
+        if not way.is_shared:
+            return {}
+        groups = (c for c in moving_consumers(way) if c.kind == self.NAME)
+        return {c.name: topics for c in groups if (topics := landed_at_left(way, c))}
 
     def _parts(self, way: Way) -> list[_Part]:
         """The groups of a way by how they are placed: those that are written first, in order."""
