@@ -31,12 +31,15 @@ class Kept:
 def newest_moves(
     topology: Topology, coordination: Part[CoordinationState]
 ) -> Mapping[tuple[str, str], EarlierRun]:
-    """For each mirror, also of one that has left the file, the newest run that moved between its clusters."""
+    """The newest run that moved what the file has at one cluster to another or back, by these two.
+
+    Also between clusters that no mirror of the file joins: it has led along other ones, or has left the file.
+    """
     runs = coordination.value.runs if coordination.value else ()
     pairs = {(mirror.source, mirror.target): None for mirror in topology.replication}
     for run in runs:
-        if run.verb in MOVING_VERBS and (run.target, run.source) not in pairs:
-            pairs.setdefault((run.source, run.target))
+        if run.verb in MOVING_VERBS:
+            pairs.setdefault((run.home, run.target if run.home == run.source else run.source))
     return {pair: newest for pair in pairs if (newest := newest_move(runs, *pair)) is not None}
 
 

@@ -63,12 +63,13 @@ class EarlierRun:
         return self.has_effect and {self.source, self.target} == set(clusters)
 
 
-def newest_move(runs: Iterable[EarlierRun], source: str, target: str) -> EarlierRun | None:
-    """The newest run between these two clusters, either way, that changed anything.
+def newest_move(runs: Iterable[EarlierRun], home: str, other: str) -> EarlierRun | None:
+    """The newest run with an effect, of those that moved what the file has at `home` to `other` or back.
 
+    Of two active sites each has applications of its own, and the runs of the one say nothing of the other.
     `runs` are in the order in which they began, as the ensemble knows it: no clock tells which is newest.
     """
-    moves = [run for run in runs if run.has_moved_between((source, target))]
+    moves = [run for run in runs if run.home == home and run.has_moved_between((home, other))]
     return moves[-1] if moves else None
 
 

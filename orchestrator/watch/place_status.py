@@ -60,7 +60,7 @@ def place_status(
     plan = plan_failover(topology, seen, FailoverRequest(attested=attested, to=entered), them=them)
     history = seen.cluster(left).samples.value or SampleHistory()
     state, probe = seen.coordination.value, seen.cluster(left).probe.value
-    newest = newest_move((r for r in state.runs if r.home == left), left, entered) if state else None
+    newest = newest_move(state.runs, left, entered) if state else None
     is_open = newest is not None and newest.outcome in {"incomplete", "unknown"} and not newest.let_stand
     last = history.last_sign_of_life_s
     return {

@@ -110,3 +110,17 @@ def test_the_own_run_is_no_earlier_one(tmp_path: Path) -> None:
     a_run(ensemble, tmp_path, "r1", begun=True)
     a_run(ensemble, tmp_path, "r2", begun=True)
     assert [run.run_id for run in earlier_runs(ensemble, "t", without="r2", effects=EFFECTS)] == ["r1"]
+
+
+def test_of_two_active_sites_the_runs_of_one_say_nothing_of_the_other(tmp_path: Path) -> None:
+    """Both lead between the same clusters; which applications they move, where these live tells."""
+    ensemble = MemoryEnsemble()
+    a_run(ensemble, tmp_path, "r1-west-leaves", begun=True, outcome="ok")
+    east_leaves = {"verb": "switchover", "source": "east", "target": "west"}
+    a_run(ensemble, tmp_path, "r2-east-leaves", begun=True, outcome="incomplete", about=east_leaves)
+    runs = earlier_runs(ensemble, "t", effects=EFFECTS)
+    found = {home: newest_move(runs, home, other) for home, other in (("west", "east"), ("east", "west"))}
+    assert {home: run.run_id for home, run in found.items() if run} == {
+        "west": "r1-west-leaves",
+        "east": "r2-east-leaves",
+    }

@@ -93,7 +93,7 @@ def _other_site_by_record(s: Situation) -> GateResult:
     )
     if part.value is None:
         return absent("other-site", part, limit)
-    newest = newest_move((run for run in part.value.runs if run.home == other), s.left, s.entered)
+    newest = newest_move(part.value.runs, other, s.way.home)
     if newest is None or (newest.outcome == "ok" and newest.target == other):
         measured = "no earlier run" if newest is None else f"run {newest.run_id}: {newest.outcome}"
         return gate_result("other-site", "ok", measured, limit, f"applications of {other} work at {other}")
@@ -129,7 +129,8 @@ def _newest_move(s: Situation) -> EarlierRun | None:
     """Of what lives where these applications do: in the other direction others may have moved since."""
     part = s.seen.coordination
     runs = part.value.runs if part.value else ()
-    return newest_move((run for run in runs if run.home == s.way.home), s.left, s.entered)
+    other = s.entered if s.way.home == s.left else s.left
+    return newest_move(runs, s.way.home, other)
 
 
 def coordination(s: Situation) -> GateResult:

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from orchestrator.ports.clock import LONG_AGO_S, utc_text
-from orchestrator.runs.coordination_state import EarlierRun, newest_move
+from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import RunState, standing, state_from_journal, steps_to_undo
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.live.earlier_runs import earlier_runs, passed_by
@@ -59,9 +59,9 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     others = earlier_runs(
         run.coordination, plan.topology, between=between, without=run.run_id, effects=WITHOUT_WORDS
     )
-    later = newest_move((other for other in others if other.run_id in behind), *between)
-    if later is not None:
-        raise _overtaken(run, later)
+    later = [other for other in others if other.run_id in behind and other.has_moved_between(between)]
+    if later:
+        raise _overtaken(run, later[-1])
 
 
 def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
