@@ -129,6 +129,11 @@ def led_of(way: Way) -> tuple[Led, ...]:
     return tuple(found)
 
 
+def topics_left(way: Way) -> tuple[str, ...]:
+    """What they read at the place left, each topic once."""
+    return tuple(dict.fromkeys(led.left for led in led_of(way)))
+
+
 def read_along(
     topology: Topology, consumer: Consumer, routes: Iterable[Route], left: str, entered: str
 ) -> tuple[tuple[Route, Led], ...]:

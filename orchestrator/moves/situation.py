@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from orchestrator.moves.routes import led_of
+from orchestrator.moves.routes import topics_left
 from orchestrator.moves.way import Case, Way
 from orchestrator.ports.part import Part
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -66,10 +66,7 @@ class Situation:
     @property
     def feed(self) -> MirrorRef:
         """The mirror that has to drain, or the way against the one that rejoins; see `Way.main`."""
-        main = self.way.main
-        if main is None:
-            raise LookupError(f"no mirror feeds {self.entered}")
-        return main
+        return self.way.mirror_ref
 
     @property
     def mirror(self) -> Replication:
@@ -130,7 +127,7 @@ class Situation:
         """The topics that are read at the place left by what moves them, or by whom they are moved for."""
         if self.way.main is not None:
             return self.mirror.topics
-        return tuple(dict.fromkeys(led.left for led in led_of(self.way)))
+        return topics_left(self.way)
 
     @property
     def age_limit_s(self) -> float:

@@ -107,6 +107,13 @@ class Way:
             return self.drains[0]
         return self.rejoins[0].other_way if self.rejoins else None
 
+    @property
+    def mirror_ref(self) -> MirrorRef:
+        """That mirror, where there must be one. Raises `DcctlError` where none leads along the way."""
+        if self.main is None:
+            raise DcctlError(f"move {self.left} → {self.entered}", "goes along no mirror alone")
+        return self.main
+
     def named(self, kind: str) -> tuple[str, ...]:
         """The applications of a kind that move, in file order."""
         by_kind: dict[str, list[str]] = {}

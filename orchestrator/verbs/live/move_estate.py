@@ -40,10 +40,7 @@ class Estate:
     @property
     def feed(self) -> MirrorRef:
         """The mirror along which it goes, or against which; see `Way.main`."""
-        main = self.way.main
-        if main is None:
-            raise DcctlError(f"move {self.way.left} → {self.way.entered}", "goes along no mirror alone")
-        return main
+        return self.way.mirror_ref
 
     @property
     def mirror(self) -> Replication:

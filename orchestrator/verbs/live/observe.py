@@ -18,7 +18,7 @@ from orchestrator.applications.spark.live.relocation import copy_folder, seen_ch
 from orchestrator.applications.spark.ports import CheckpointLooks
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.routes import led_of
+from orchestrator.moves.routes import topics_left
 from orchestrator.moves.way import Leg, Reach, Way
 from orchestrator.moves.ways import legs_of
 from orchestrator.ports.part import Part
@@ -459,7 +459,7 @@ class _LookAlong(_Look):
             return {"samples": self.entered.ask(lambda: read_samples(self.target, topic))}
         source = self.servers.kafka(self.topology, name)
         asking = self.left_asked = Asking(self.servers, self.topology, self.pool, source)
-        topics = tuple(dict.fromkeys(led.left for led in led_of(self.way)))
+        topics = topics_left(self.way)
         return {
             "topics": asking.ask(lambda: topic_states(source, topics)),
             "log_ends": asking.ask(lambda: _ends_of(source, topics)),
