@@ -90,9 +90,13 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         show_cases(file_as_is, chosen, as_json=as_json)
         return
     if cycles > 1 and case.verb != "failback":
-        raise UsageError(f"--cycles {cycles}", f"a {case.verb} is rehearsed once", "take --verb failback")
+        raise UsageError(
+            f"--cycles {cycles}",
+            f"a drill of a {case.verb} has one cycle; a failback can be rehearsed several times",
+            "leave it out, or take --verb failback",
+        )
     if cycles > 1 and case.sabotage is not NONE:
-        problem = "breaks the way back for what follows"
+        problem = "what it breaks in the first cycle stays broken in those behind it"
         raise UsageError(f"--sabotage {case.sabotage.kind}", problem, "take --cycles 1")
     options = DrillOptions(
         out=out,

@@ -73,7 +73,7 @@ def hold_scope(said: str, topology: Topology) -> str:
     )
     near = f"dc:{said}" if not colon and said in topology.datacenters else ""
     hint = f"a data centre is written {near}" if near else "another topology is held by its own file"
-    raise UsageError(f"scope {said}", f"is none of: {known}", hint)
+    raise UsageError(f"scope {said}", f"a hold covers one of these: {known}", hint)
 
 
 def check_kind(said: str) -> None:
@@ -82,7 +82,7 @@ def check_kind(said: str) -> None:
     if colon and (kind not in ("dc", "topology") or not name):
         raise UsageError(
             f"scope {said}",
-            "is none of: all, topology:NAME, dc:NAME",
+            "a hold covers one of these: all, topology:NAME, dc:NAME",
             f"a data centre is written dc:{name or 'NAME'}",
         )
 

@@ -129,7 +129,7 @@ class AwaitRead(
     Look[Nothing],
     name="await-read",
     phase="drain",
-    title="Wait until groups have read at {cluster} what the producers that move had written",
+    title="Wait until groups have read at {cluster} all that producers wrote before they were stopped",
     expected_s=2.0,
     timeout_s=60.0,
 ):
