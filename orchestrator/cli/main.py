@@ -24,13 +24,15 @@ from typer.main import get_command
 from orchestrator import __version__
 from orchestrator.cli.output import (
     best_effort,
+    emit_error,
     err_console,
+    expect_document,
     print_error,
     print_unforeseen,
     speak_of_no_file,
 )
 from orchestrator.cli.streams import end_streams, take_over_streams
-from orchestrator.errors import DcctlError
+from orchestrator.errors import DcctlError, TopologyError
 
 _COLLECT_EVERY = 50_000
 
@@ -124,11 +126,17 @@ def run(argv: list[str] | None = None) -> int:
     # Large files make millions of objects that live to the end; collected as often as by default they cost
     # twice the time, and more for each object the larger the file.
     gc.set_threshold(_COLLECT_EVERY)
+    expect_document()
     try:
         _register_commands()
         result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
     except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
-        return _status(error)
+        status = _status(error)
+        words = sys.argv[1:] if argv is None else argv
+        if _is_document_wanted(words) and not isinstance(error, typer.Exit):
+            with best_effort():
+                _emit_error(error, status)
+        return status
     finally:
         speak_of_no_file()
     return result if isinstance(result, int) else 0
@@ -166,6 +174,24 @@ def _status(error: BaseException) -> int:
         return 2
     print_unforeseen(error)
     return 1
+
+
+def _is_document_wanted(words: Sequence[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return "--json" in options
+
+
+def _emit_error(error: BaseException, status: int) -> None:
+    if isinstance(error, TopologyError):
+        count = f"{len(error.problems)} error{'s' if len(error.problems) != 1 else ''}"
+        emit_error(status, error.subject, count, error.hint, error.problems)
+    elif isinstance(error, DcctlError):
+        emit_error(status, error.subject, error.problem, error.hint)
+    elif status == _INTERRUPTED:
+        emit_error(status, "dcctl", "interrupted")
+    else:
+        # A usage error of typer's, or what nobody has foreseen.
+        emit_error(status, "dcctl", getattr(error, "message", "") or f"{type(error).__name__}: {error}")
 
 
 def _interrupted(_signal: int, _frame: FrameType | None) -> None:

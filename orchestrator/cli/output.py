@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from orchestrator.wording import with_file
 
 FORMAT_VERSION = 1
 
+_FEWEST_COLUMNS = 20
+
+# Whether stdout has its one document.
+_has_emitted = False
 
 # The topology file for the commands in messages; empty where they need none, None where it is not known.
 _file: str | None = None
@@ -47,9 +52,17 @@ class _Speaking(Console):
         super().print(*objects, **how)
 
 
+def _width() -> int | None:
+    """Columns where the environment names so few that nothing could be shown (a pseudo-terminal without a
+    size has 0); None: what the terminal or the environment says.
+    """
+    said = os.environ.get("COLUMNS", "")
+    return _FEWEST_COLUMNS if said.isdigit() and int(said) < _FEWEST_COLUMNS else None
+
+
 # Names may look like signs (`:fire:`), and are printed as they are.
-console = _Speaking(highlight=False, soft_wrap=True, emoji=False)
-err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+console = _Speaking(highlight=False, soft_wrap=True, emoji=False, width=_width())
+err_console = _Speaking(stderr=True, highlight=False, soft_wrap=True, emoji=False, width=_width())
 
 
 @contextmanager
@@ -77,12 +90,31 @@ def emit(
     `summary` is one line on stderr with `as_json`, and the last line of the output otherwise.
     """
     if as_json:
-        sys.stdout.write(json.dumps({"format_version": FORMAT_VERSION, **data}, indent=2) + "\n")
+        _write_document(data)
         err_console.print(escape(summary))
         return
     if render is not None:
         render(console)
     console.print(escape(summary))
+
+
+def expect_document() -> None:
+    """A command begins: stdout has nothing of it yet."""
+    global _has_emitted  # noqa: PLW0603 - a process has one stdout
+    _has_emitted = False
+
+
+def emit_error(status: int, subject: str, problem: str, hint: str = "", problems: Sequence[str] = ()) -> None:
+    """What a command with `--json` ended with, as its document, unless stdout has one already."""
+    if not _has_emitted:
+        told = {"status": status, "subject": subject, "problem": problem, "hint": hint}
+        _write_document({"error": {**told, **({"problems": list(problems)} if problems else {})}})
+
+
+def _write_document(data: Mapping[str, Any]) -> None:
+    global _has_emitted  # noqa: PLW0603 - as above
+    _has_emitted = True
+    sys.stdout.write(json.dumps({"format_version": FORMAT_VERSION, **data}, indent=2) + "\n")
 
 
 def print_error(error: DcctlError) -> None:

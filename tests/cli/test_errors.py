@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -36,6 +37,11 @@ class Machine:
 
     def dcctl(self, *words: str) -> tuple[int, str]:
         """Exit status, and what stands on stderr."""
+        done = self.run(*words)
+        return done.returncode, " ".join(done.stderr.split())
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One command, to its end."""
         done = subprocess.run(
             [sys.executable, "-m", "orchestrator.cli.main", *words],
             env=self.environment,
@@ -46,7 +52,7 @@ class Machine:
             check=False,
         )
         assert "Traceback" not in done.stdout + done.stderr
-        return done.returncode, " ".join(done.stderr.split())
+        return done
 
 
 @pytest.fixture
@@ -95,3 +101,37 @@ def test_an_unknown_command_has_the_nearest(machine: Machine) -> None:
     status, said = machine.dcctl("failovr", "topology.yaml")
     assert status == 2
     assert "failover" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "subject", "problem"),
+    [
+        (("validate", "nowhere.yaml", "--json"), 1, "nowhere.yaml", "1 error"),
+        (("failover", "nowhere.yaml", "--json"), 1, "nowhere.yaml", "1 error"),
+        (("status", str(EXAMPLE), "--json"), 1, "", ""),
+        (("explain", str(EXAMPLE), "--lose", "nowhere", "--json"), 2, "--lose nowhere", ""),
+        (("explain", "--json", "--wrong"), 2, "dcctl", "No such option: --wrong"),
+    ],
+)
+def test_an_error_of_a_command_with_json_is_a_document(
+    tmp_path: Path, words: tuple[str, ...], status: int, subject: str, problem: str
+) -> None:
+    """Whoever parses stdout finds what went wrong there, with the status; people find it on stderr."""
+    machine = Machine(tmp_path)
+    done = machine.run(*words)
+    assert done.returncode == status, done.stderr
+    (key, version), (error, told) = json.loads(done.stdout).items()
+    assert (key, version, error) == ("format_version", 1, "error")
+    assert told["status"] == status
+    assert told["subject"].startswith(subject)
+    assert problem in told["problem"]
+    assert told["problem"]
+    assert done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "nonsense"])
+def test_a_terminal_without_a_width_hides_nothing(tmp_path: Path, columns: str) -> None:
+    """A pseudo-terminal that was given no size says 0."""
+    machine = Machine(tmp_path)
+    machine.environment["COLUMNS"] = columns
+    assert "west" in machine.run("explain", str(EXAMPLE)).stdout
