@@ -165,8 +165,9 @@ def mirror_values(
     yield "mirror_look_age_seconds", [], _age(now_s, health.at_s if health else None)
     if health is None:
         return
-    ends, judged_at_s = _ends(history, mirrored), history.ages_at_s(now_s)
-    yield "mirror_heartbeat_age_seconds", [], _age(judged_at_s, health.heartbeat_at_s)
+    ends = _ends(history, mirrored)
+    # As of now, whatever else is judged as of the loss: it goes on growing while nothing comes through.
+    yield "mirror_heartbeat_age_seconds", [], _age(history.comparable_s(now_s), health.heartbeat_at_s)
     is_known = health.replicated is not None
     gaps = silent_gaps(health, history.sampled_ends(), history.recreated)
     yield "mirror_gap_partitions", [], float(len(gaps)) if is_known else _UNKNOWN

@@ -149,7 +149,7 @@ def mirror_status(
         "last_move": last_move,
         "guards": guards,
         "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
-        "mirror": _mirror(mirror, health, history, plan, judged_at_s),
+        "mirror": _mirror(mirror, health, history, plan, history.comparable_s(observation.at_s)),
         "loss": loss_told(plan),
         "groups": groups_told(estate.groups, plan),
     }
@@ -330,7 +330,7 @@ def _watcher(now_s: float, history: SampleHistory, problem: str) -> dict[str, An
 
 
 def _mirror(
-    mirror: Replication, health: MirrorHealth, history: SampleHistory, plan: Plan, judged_at_s: float
+    mirror: Replication, health: MirrorHealth, history: SampleHistory, plan: Plan, now_s: float
 ) -> dict[str, Any]:
     ends = {tp: log for tp, log in history.newest_ends().items() if tp.topic in mirror.topics}
     lag: dict[str, int] = {}
@@ -342,7 +342,7 @@ def _mirror(
         "states": dict(health.states),
         "lag_records": lag,
         "heartbeat_at_s": heartbeat,
-        "heartbeat_age_s": None if heartbeat is None else age_s(judged_at_s, heartbeat),
+        "heartbeat_age_s": None if heartbeat is None else age_s(now_s, heartbeat),
         "gaps": {**_passed_over(plan), **{str(tp): what for tp, what in sorted(gaps.items())}},
         "problems": list(health.problems),
     }

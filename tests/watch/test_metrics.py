@@ -193,6 +193,16 @@ def test_a_lost_source_is_judged_at_its_loss(monkeypatch: pytest.MonkeyPatch) ->
     assert found["dcctl_group_position_age_seconds g"] == pytest.approx(0.4)
 
 
+def test_the_newest_heartbeat_of_a_lost_source_goes_on_ageing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells of now, and an alert waits for it: judged at the loss it would stay young for ever."""
+    history = steady_history()
+    history.add(
+        Round(watcher="w", begun_at_s=NOW_S - 0.2, ended_at_s=NOW_S - 0.1, outcome="failed", cause="refused")
+    )
+    health = MirrorHealth(at_s=NOW_S, states={}, replicated={}, heartbeat_at_s=NOW_S - 90)
+    assert scraped(history, health, monkeypatch)["dcctl_mirror_heartbeat_age_seconds"] == 90
+
+
 def test_silent_gaps_are_found() -> None:
     """Purged before they were copied; or the source is shorter than what was copied from it."""
     health = MirrorHealth(at_s=100, replicated={ORDERS: 50})
