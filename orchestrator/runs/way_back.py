@@ -68,12 +68,13 @@ def stands_for_good(
 
 
 def stands_in_words(rows: Sequence[ForGood]) -> str:
-    """`since 2026-01-31 11:00:43 UTC stands what nothing rolls back: Start the producers at east (…)`."""
+    """`from 2026-01-31 11:00:43 UTC on steps were done that cannot be rolled back: Start the producers (…)`."""
     since = utc_text(min(row.since_s for row in rows))
     titles = listed((row.title for row in rows), _LISTED, separator="; ")
     because = listed(dict.fromkeys(row.because for row in rows if row.because), _LISTED, separator="; ")
-    stands = "stands" if any(row.surely for row in rows) else "may stand"
-    return f"since {since} {stands} what nothing rolls back: {titles}" + (f" ({because})" if because else "")
+    done = "were" if any(row.surely for row in rows) else "may have been"
+    told = f"from {since} on steps {done} done that cannot be rolled back: {titles}"
+    return told + (f" ({because})" if because else "")
 
 
 def ways_out(run_id: str, rows: Sequence[ForGood]) -> str:
