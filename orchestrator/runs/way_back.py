@@ -68,12 +68,12 @@ def stands_for_good(
 
 
 def stands_in_words(rows: Sequence[ForGood]) -> str:
-    """`from 2026-01-31 11:00:43 UTC on steps were done that cannot be rolled back: Start the producers (…)`."""
+    """`since 2026-01-31 11:00:43 UTC steps were done that cannot be undone: Start the producers at east`."""
     since = utc_text(min(row.since_s for row in rows))
     titles = listed((row.title for row in rows), _LISTED, separator="; ")
     because = listed(dict.fromkeys(row.because for row in rows if row.because), _LISTED, separator="; ")
     done = "were" if any(row.surely for row in rows) else "may have been"
-    told = f"from {since} on steps {done} done that cannot be rolled back: {titles}"
+    told = f"since {since} steps {done} done that cannot be undone: {titles}"
     return told + (f" ({because})" if because else "")
 
 

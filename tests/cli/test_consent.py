@@ -200,7 +200,7 @@ def test_an_abort_is_offered_only_where_it_can_be_done(
         assert f"dcctl resume {run_id}" in said
         assert "dcctl abort" not in said
         assert re.search(
-            r"from \d{4}-\d\d-\d\d [\d:]{8} UTC on steps were done that cannot be rolled back: Start the prod",
+            r"since \d{4}-\d\d-\d\d [\d:]{8} UTC steps were done that cannot be undone: Start the prod",
             said,
         )
     assert "the run can only go forward" in messages[0]

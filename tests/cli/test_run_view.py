@@ -59,7 +59,7 @@ def test_ctrl_c_offers_no_abort_that_would_be_refused(*, is_resumed: bool) -> No
     title = PLAN.step("start-producers").title
     assert said.startswith(
         "run r1 stopped on the way: dcctl resume r1 FILE; the run can only go forward: "
-        f"from 1970-01-01 00:16:40 UTC on steps were done that cannot be rolled back: {title} ("
+        f"since 1970-01-01 00:16:40 UTC steps were done that cannot be undone: {title} ("
     )
 
 

@@ -376,8 +376,8 @@ def test_a_move_that_is_not_done_comes_before_any_price() -> None:
     forward = headline(moved(kind="unfinished", open_run={**OPEN_RUN, "no_way_back": [stands]}))
     assert "dcctl abort" not in forward
     assert (
-        "dcctl resume r2 FILE; the run can only go forward: since 1970-01-01 00:33:10 UTC stands what nothing "
-        "rolls back: Start the producers at east; recorded as primary: east"
+        "dcctl resume r2 FILE; the run can only go forward: since 1970-01-01 00:33:10 UTC steps were "
+        "done that cannot be undone: Start the producers at east; recorded as primary: east"
     ) in forward
     unknown = moved(kind="unfinished", open_run={**OPEN_RUN, "outcome": "unknown"})
     assert "failback r2 is of unknown outcome since" in headline(unknown)

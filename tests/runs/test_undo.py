@@ -232,7 +232,7 @@ def test_what_nothing_takes_back_stands_also_in_part() -> None:
     assert [step.id for step in standing(end.state)] == ["promote"]
     with pytest.raises(
         GateRefusedError,
-        match=r"cannot be rolled back any more: from .* on steps were done that cannot be rolled back: promote",
+        match=r"cannot be rolled back any more: since .* steps were done that cannot be undone: promote",
     ):
         refuse_unless_undoable(state, world.records, frozenset(), "nothing is held")
     end = run_inline(MOVE, world, undo=ABORT)
