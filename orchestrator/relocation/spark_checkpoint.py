@@ -23,6 +23,7 @@ from orchestrator.relocation.offset_log import (
 )
 from orchestrator.topology.spark import Sink
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 
 class TranslatedOffset(Protocol):
@@ -160,7 +161,8 @@ def plan_relocation(
     if problems:
         raise DcctlError(
             contents.name,
-            f"cannot be relocated, {len(problems)} partitions have no translation: " + "; ".join(problems),
+            f"cannot be relocated; {plural(len(problems), 'partition')} without a translation: "
+            + "; ".join(problems),
             "which of their records at the target the query has counted is unknown",
         )
     if not positions:

@@ -9,6 +9,7 @@ from orchestrator.simulation.addresses import Address
 from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.clients import Clients, ClusterClient
 from orchestrator.simulation.crew import Crew
+from orchestrator.wording import plural
 
 _POLL_S = 0.2
 
@@ -46,10 +47,10 @@ def await_in_sync(crew: Crew, name: str, cluster: ClusterClient, watch: Sequence
             crew.check(f"cluster {name}", error.problem)
             crew.pause(_POLL_S)
             continue
-        crew.say(name, f"{len(behind)} partitions not in sync" if behind else "in sync")
+        crew.say(name, f"{plural(len(behind), 'partition')} not in sync" if behind else "in sync")
         if not behind:
             return
-        crew.check(f"cluster {name}", f"{len(behind)} partitions are not in sync, {behind[0]} for one")
+        crew.check(f"cluster {name}", f"not in sync: {plural(len(behind), 'partition')}, {behind[0]} for one")
         crew.pause(_POLL_S)
 
 

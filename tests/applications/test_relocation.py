@@ -156,7 +156,7 @@ def test_incomplete_state_or_a_missing_translation_changes_nothing(copy: Path, t
     """Whatever forbids it is found before anything is written."""
     destination = tmp_path / "revenue"
     nothing = Translated(None, False, None, "no offset sync")
-    with pytest.raises(DcctlError, match="no translation"):
+    with pytest.raises(DcctlError, match="without a translation"):
         relocated(copy, destination, translate=lambda _tp, _offset: nothing)
     (copy / "state/0/0/8.snapshot").rename(copy / "state/0/0/7.snapshot")
     with pytest.raises(DcctlError, match=r"lacks 8\.delta"):

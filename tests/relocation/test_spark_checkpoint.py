@@ -133,7 +133,9 @@ def test_what_is_no_checkpoint_is_refused() -> None:
 
 def test_a_missing_translation_refuses_and_names_every_partition() -> None:
     """One partition without a translation is one too many."""
-    with pytest.raises(DcctlError, match=r"2 partitions .*orders-0 at 100 \(no sync\).*orders-1 at 70"):
+    with pytest.raises(
+        DcctlError, match=r"2 partitions without .*orders-0 at 100 \(no sync\).*orders-1 at 70"
+    ):
         planned(
             contents(SIX_SEVEN, {6, 7}), translate=lambda _tp, _offset: Moved(None, False, None, "no sync")
         )

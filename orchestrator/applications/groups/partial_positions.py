@@ -61,7 +61,8 @@ class RecordPartialPositions(
             return Unknown(
                 "the coordinators of these groups do not answer, and the watcher's positions are too old: "
                 + ", ".join(f"{group} ({why})" for group, why in old.items())
-                + "; raise failover.max_position_age_s to accept older positions"
+                + "; look whether the watcher runs; a higher failover.max_position_age_s accepts them,"
+                " and more is read again"
             )
         count = sum(len(offsets) for offsets in found.values())
         told = f"; by the watcher's newest sample: {', '.join(silent)}" if silent else ""

@@ -100,7 +100,7 @@ class CopyPartialCheckpoint(
         if age is None:
             return Unknown(f"{found.message}; the age of the watcher's copy is unknown; {SET_CLOCKS}")
         if age > self.max_age_s:
-            hint = "raise failover.max_position_age_s to accept an older copy"
+            hint = "look whether the watcher runs; a higher failover.max_position_age_s accepts it"
             return Unknown(f"{found.message}; the watcher's copy is {age:.0f} s old; {hint}")
         return Done(Nothing(), f"{self.query} goes on from the watcher's copy: {found.message}")
 

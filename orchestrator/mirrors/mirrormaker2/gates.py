@@ -270,9 +270,9 @@ def mirror_lag(s: Situation) -> GateResult:
     return gate_result(
         "mirror-lag",
         "ok",
-        f"{behind:,} records in {len(lag)} partitions",
+        f"{plural(behind, 'record')} in {plural(len(lag), 'partition')}",
         limit,
-        f"the mirror is {behind:,} records behind; it is drained before {s.entered} takes over",
+        f"the mirror is {plural(behind, 'record')} behind; it is drained before {s.entered} takes over",
     )
 
 

@@ -32,7 +32,7 @@ def datacenters_exist(topology: Topology) -> Iterator[Finding]:
 
 def _hint(dc: str, known: set[str]) -> str:
     near, add = nearest(dc, known), f"add `{dc}` to datacenters"
-    return f"{near} Or {add}" if near.endswith("?") else f"{near}; or {add}"
+    return f"{add}; or {near}"
 
 
 def _named_datacenters(topology: Topology) -> Iterator[tuple[Path, str]]:
