@@ -35,9 +35,17 @@ from orchestrator.ports.servers import Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import and_n_more, listed
 
-# What librdkafka says where it believes to know that a partition has no leader, or another one.
+# What librdkafka says where it believes to know that a partition has no leader, or another one, or one of
+# another epoch: it asks by the epoch that it knows, and a cluster that came back has gone on from there.
 _STALE_LEADERS = frozenset(
-    {"_NOENT", "UNKNOWN_TOPIC_OR_PART", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE"}
+    {
+        "_NOENT",
+        "UNKNOWN_TOPIC_OR_PART",
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    }
 )
 
 _KNOWN_AGAIN_S = 0.05
