@@ -53,10 +53,12 @@ class TopologyError(DcctlError):
 
     def __init__(self, subject: str, problems: Sequence[str], hint: str = "") -> None:
         self.problems = tuple(problems)
-        count = len(self.problems)
-        super().__init__(
-            subject, f"{count} error{'s' if count != 1 else ''}\n" + "\n".join(self.problems), hint
-        )
+        super().__init__(subject, "\n".join((self.counted, *self.problems)), hint)
+
+    @property
+    def counted(self) -> str:
+        """`1 error`, `2 errors`."""
+        return f"{len(self.problems)} error{'s' if len(self.problems) != 1 else ''}"
 
 
 class JavaError(DcctlError):

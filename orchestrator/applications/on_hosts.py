@@ -69,9 +69,7 @@ class OnHosts(ABC):
         """See `Kind`."""
         return None
 
-    def catch_up(
-        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
-    ) -> Handle[Nothing] | None:
+    def catch_up(self, book: Runbook, way: Way, timeout_s: float) -> Handle[Nothing] | None:
         """See `Kind`."""
         return None
 

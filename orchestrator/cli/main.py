@@ -183,8 +183,7 @@ def _is_document_wanted(words: Sequence[str]) -> bool:
 
 def _emit_error(error: BaseException, status: int) -> None:
     if isinstance(error, TopologyError):
-        count = f"{len(error.problems)} error{'s' if len(error.problems) != 1 else ''}"
-        emit_error(status, error.subject, count, error.hint, error.problems)
+        emit_error(status, error.subject, error.counted, error.hint, error.problems)
     elif isinstance(error, DcctlError):
         emit_error(status, error.subject, error.problem, error.hint)
     elif status == _INTERRUPTED:

@@ -122,8 +122,7 @@ def print_error(error: DcctlError) -> None:
     if isinstance(error, TopologyError):
         for problem in error.problems:
             err_console.print(f"[bold red]error[/] {escape(problem)}")
-        count = len(error.problems)
-        err_console.print(f"[bold]{escape(error.subject)}[/]: {count} error{'s' if count != 1 else ''}")
+        err_console.print(f"[bold]{escape(error.subject)}[/]: {error.counted}")
     else:
         err_console.print(f"[bold red]error[/] [bold]{escape(error.subject)}[/]: {escape(error.problem)}")
     if error.hint:

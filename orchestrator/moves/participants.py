@@ -153,9 +153,7 @@ class Kind(Protocol):
         None where hosts run all of them.
         """
 
-    def catch_up(
-        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
-    ) -> Handle[Nothing] | None:
+    def catch_up(self, book: Runbook, way: Way, timeout_s: float) -> Handle[Nothing] | None:
         """Before anything is frozen: wait at most `timeout_s` seconds until `stop` will soon be done.
 
         None where they have nothing to finish at the place left.

@@ -74,7 +74,7 @@ def caught_up(
     frozen. Returns what the freeze waits for.
     """
     with book.section("let applications catch up", on_failure="stop", after=after):
-        near = [kind.catch_up(book, way, after, timeout_s) for way in move.ways for kind in them.kinds]
+        near = [kind.catch_up(book, way, timeout_s) for way in move.ways for kind in them.kinds]
     handles = [handle for handle in near if handle is not None]
     return [behind(*handles, because="producers stand still for as long as reading takes")] if handles else []
 

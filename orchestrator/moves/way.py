@@ -109,7 +109,7 @@ class Way:
 
     @property
     def mirror_ref(self) -> MirrorRef:
-        """That mirror, where there must be one. Raises `DcctlError` where none leads along the way."""
+        """`main`, where there must be one. Raises `DcctlError` where no mirror leads along the way."""
         if self.main is None:
             raise DcctlError(f"move {self.left} → {self.entered}", "goes along no mirror alone")
         return self.main

@@ -39,7 +39,7 @@ def newest_moves(
     pairs = {(mirror.source, mirror.target): None for mirror in topology.replication}
     for run in runs:
         if run.verb in MOVING_VERBS:
-            pairs.setdefault((run.home, run.target if run.home == run.source else run.source))
+            pairs.setdefault((run.home, run.away))
     return {pair: newest for pair in pairs if (newest := newest_move(runs, *pair)) is not None}
 
 

@@ -54,6 +54,11 @@ class EarlierRun:
         return self.target if self.verb == "failback" else self.source
 
     @property
+    def away(self) -> str:
+        """The other one of its two clusters."""
+        return self.source if self.home == self.target else self.target
+
+    @property
     def has_effect(self) -> bool:
         """Whether it may have changed anything that still stands."""
         return self.outcome not in (*NEVER_BEGAN, "not begun", "undone")

@@ -411,9 +411,7 @@ class ToyApplications:
     def facts(self, s: Situation) -> Mapping[str, Any]:
         return {"tallies": list(s.way.named(self.name))}
 
-    def catch_up(
-        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
-    ) -> Handle[Nothing] | None:
+    def catch_up(self, book: Runbook, way: Way, timeout_s: float) -> Handle[Nothing] | None:
         """See `Kind`."""
         return None
 

@@ -149,7 +149,11 @@ class AwaitRead(
 
         def is_read() -> bool:
             nonlocal unread
-            unread = _unread(self.groups, cluster.committed(self.groups), starts, ends)
+            committed = cluster.committed(self.groups)
+            unread = {
+                group: _unread(topics, committed[group], starts, ends)
+                for group, topics in self.groups.items()
+            }
             return not any(unread.values())
 
         if run.await_true(is_read, run.timeout_s / 2, poll_s=_POLL_S):
@@ -183,29 +187,23 @@ class AwaitGroupsCaughtUp(
         logs = partitions_at(cluster, {topic for topics in self.groups.values() for topic in topics})
         starts = {tp: log.start_offset for tp, log in cluster.log_ends(logs).items()}
         since_s, first = clock.now_s(), cluster.committed(self.groups)
-        unread: dict[str, int] = {}
-        a_second: dict[str, float] = {}
+        far: list[str] = []
 
         def is_near() -> bool:
-            nonlocal unread, a_second
-            committed = cluster.committed(self.groups)
+            far.clear()
+            committed, ends = cluster.committed(self.groups), cluster.end_offsets(logs)
             seconds = max(clock.now_s() - since_s, _POLL_S)
-            unread = _unread(self.groups, committed, starts, cluster.end_offsets(logs))
-            read = {
-                group: _unread({group: topics}, first, starts, committed[group])[group]
-                for group, topics in self.groups.items()
-            }
-            a_second = {group: records / seconds for group, records in read.items()}
-            return all(unread[group] <= a_second[group] * _NEAR_S for group in self.groups)
+            for group, topics in self.groups.items():
+                unread = _unread(topics, committed[group], starts, ends)
+                now = {tp: offset for tp, offset in committed[group].items() if tp in starts}
+                a_second = _unread(topics, first[group], starts, now) / seconds
+                if unread > a_second * _NEAR_S:
+                    far.append(f"{group} has {unread:,} records unread and reads {a_second:,.0f} a second")
+            return not far
 
         if run.await_true(is_near, self.limit_s, poll_s=_POLL_S):
             return Done(Nothing(), f"{plural(len(self.groups), 'group')} have caught up at {self.cluster}")
-        behind = listed(
-            f"{group} has {unread[group]:,} records unread and reads {a_second[group]:,.0f} a second"
-            for group in self.groups
-            if unread[group] > a_second[group] * _NEAR_S
-        )
-        return Failed(f"not caught up at {self.cluster} within {self.limit_s:g} s: {behind}")
+        return Failed(f"not caught up at {self.cluster} within {self.limit_s:g} s: {listed(far)}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -256,20 +254,15 @@ class AwaitGroupProgress(
 
 
 def _unread(
-    groups: Mapping[str, Sequence[str]],
-    committed: Mapping[str, Mapping[TopicPartition, int]],
+    topics: Sequence[str],
+    committed: Mapping[TopicPartition, int],
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
-) -> dict[str, int]:
-    """By group how many offsets lie between what it has committed and some ends, in the topics listed for it.
+) -> int:
+    """How many offsets of some topics lie between what one group has committed and some ends.
 
     `starts`: where logs begin; what lies before that is there for nobody.
     """
-    return {
-        group: sum(
-            max(0, end - max(committed[group].get(tp, 0), starts.get(tp, 0)))
-            for tp, end in ends.items()
-            if tp.topic in topics
-        )
-        for group, topics in groups.items()
-    }
+    return sum(
+        max(0, end - max(committed.get(tp, 0), starts[tp])) for tp, end in ends.items() if tp.topic in topics
+    )

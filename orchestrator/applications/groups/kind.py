@@ -105,15 +105,13 @@ class ConsumerGroups(ReadersOnHosts):
             return {}
         return {"translations": [position.as_json() for position in s.once(positions)]}
 
-    def catch_up(
-        self, book: Runbook, way: Way, after: Sequence[After], timeout_s: float
-    ) -> Handle[Nothing] | None:
+    def catch_up(self, book: Runbook, way: Way, timeout_s: float) -> Handle[Nothing] | None:
         """See `Kind`."""
         groups = self._finishing(way)
         if not groups:
             return None
         near = AwaitGroupsCaughtUp(cluster=way.left.cluster, groups=groups, limit_s=timeout_s)
-        return book.add(near, id=way.id("landing-caught-up"), after=after)
+        return book.add(near, id=way.id("landing-caught-up"))
 
     def stop(self, book: Runbook, way: Way, after: Sequence[After]) -> Handle[Stopped] | None:
         """See `Kind`."""

@@ -86,7 +86,7 @@ def other_site(s: Situation) -> GateResult:
 
 
 def _other_site_by_record(s: Situation) -> GateResult:
-    other = s.entered if s.way.home == s.left else s.left
+    other = _away(s)
     part, limit = (
         s.seen.coordination,
         f"applications of {other} work at {other}, and no run has begun to move them",
@@ -129,8 +129,12 @@ def _newest_move(s: Situation) -> EarlierRun | None:
     """Of what lives where these applications do: in the other direction others may have moved since."""
     part = s.seen.coordination
     runs = part.value.runs if part.value else ()
-    other = s.entered if s.way.home == s.left else s.left
-    return newest_move(runs, s.way.home, other)
+    return newest_move(runs, s.way.home, _away(s))
+
+
+def _away(s: Situation) -> str:
+    """The cluster of the two where the file does not have these applications."""
+    return s.entered if s.way.home == s.left else s.left
 
 
 def coordination(s: Situation) -> GateResult:
