@@ -69,6 +69,9 @@ class Fenced:
         return tuple(sorted({*self.writers, *self.readers}))
 
 
+NOBODY = Fenced({}, {}, ())
+
+
 def fenced(
     topology: Topology,
     cluster: str,

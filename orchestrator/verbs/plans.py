@@ -10,7 +10,7 @@ from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback, home_along_routes
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
-from orchestrator.moves.fence import Fenced, fenced
+from orchestrator.moves.fence import NOBODY, Fenced, fenced
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
@@ -27,7 +27,7 @@ from orchestrator.moves.request import (
 from orchestrator.moves.situation import Situation, Words
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Move, Way
-from orchestrator.moves.ways import NOBODY, denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
+from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds

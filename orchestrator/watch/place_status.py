@@ -7,7 +7,7 @@ from typing import Any
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailoverRequest
-from orchestrator.moves.ways import routed
+from orchestrator.moves.routed import routed
 from orchestrator.runs.coordination_state import newest_move
 from orchestrator.runs.live.servers import Servers
 from orchestrator.snapshot.samples import SampleHistory

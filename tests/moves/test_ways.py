@@ -15,13 +15,13 @@ import networkx as nx
 import pytest
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.beside import beside
 from orchestrator.moves.failback_runbook import failback
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
 from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.moves.participants import Accepted
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Route, Way
-from orchestrator.moves.ways import beside
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.runbook import Runbook
 from orchestrator.topology.hooks import Hooks
