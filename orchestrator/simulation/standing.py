@@ -6,8 +6,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from types import FrameType, TracebackType
+from typing import NoReturn, Self
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.running import Simulation
@@ -15,6 +15,8 @@ from orchestrator.simulation.running import Simulation
 # Together less than five seconds, an answer of each host's supervisor included.
 _EVERY_S = 2.0
 _LOOK_AGAIN_S = 0.7
+# Not SIGINT: a shell lets a command that it puts into the background ignore that one.
+_SIGNAL = signal.SIGUSR1
 
 _ENDED = frozenset({"STOPPED", "EXITED", "FATAL", "UNKNOWN"})
 
@@ -47,8 +49,8 @@ def missing_servers(simulation: Simulation, gone_on_purpose: frozenset[str]) -> 
 class Standing:
     """While it is entered, the servers of `simulation` are looked at; whoever waits for them is interrupted.
 
-    `tell` gets a line at once. The main thread is interrupted as by Ctrl-C, and the `with` block then ends
-    with `SimulationError`; `check` raises the same, for whoever polls.
+    `tell` gets a line at once. The main thread is interrupted as by Ctrl-C, and the `with` block ends with
+    `SimulationError`, however it would have ended; `check` raises the same, for whoever polls.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Standing:
         self._ended = threading.Event()
         self._error: SimulationError | None = None
         self._waiting: int | None = None
+        self._handler: signal._HANDLER = signal.SIG_DFL
         self._thread = threading.Thread(target=self._look, name="standing", daemon=True)
 
     def check(self) -> None:
@@ -79,6 +82,7 @@ class Standing:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._waiting = threading.get_ident()
+            self._handler = signal.signal(_SIGNAL, _interrupt)
         self._thread.start()
         return self
 
@@ -88,16 +92,23 @@ class Standing:
         self._ended.set()
         try:
             self._thread.join()
+            self._wait_alone()
         except KeyboardInterrupt:
+            self._wait_alone()
             if self._error is None:
                 raise
-        if isinstance(error, Exception) and self._error is None:
-            # What ended the block may be the first that was seen of it: Spark's end, a folder that is gone.
-            self._waiting = None
-            if found := self._twice(time.sleep):
-                self._say(found)
-        if error is not None and self._error is not None:
+        # What ended the block may be the first that was seen of it: Spark's end, a folder that is gone.
+        is_first = isinstance(error, Exception) and self._error is None
+        if is_first and (found := self._twice(time.sleep)):
+            self._say(found)
+        if self._error is not None:
             raise self._error from None
+
+    def _wait_alone(self) -> None:
+        """Nobody interrupts the main thread any more."""
+        if self._waiting is not None:
+            signal.signal(_SIGNAL, self._handler)
+        self._waiting = None
 
     def _look(self) -> None:
         while not self._ended.wait(self._every_s):
@@ -127,4 +138,8 @@ class Standing:
         )
         self._tell(f"{self._error.subject}: {self._error.problem}")
         if self._waiting is not None:
-            signal.pthread_kill(self._waiting, signal.SIGINT)
+            signal.pthread_kill(self._waiting, _SIGNAL)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

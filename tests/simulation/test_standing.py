@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +33,14 @@ def simulation(toy: ToyBackend) -> Simulation:  # noqa: F811 - the fixture
     return simulation_up(topology, backend="toy")
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["foreground", "background"])
+def _started(request: pytest.FixtureRequest) -> Iterator[None]:
+    """As a shell starts a command: one in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_servers_that_ended_are_missing_and_those_of_a_lost_host_are_not(simulation: Simulation) -> None:
     """A host that stands still is a fault of its own."""
     assert missing_servers(simulation, NOBODY) == {}
@@ -40,6 +51,7 @@ def test_servers_that_ended_are_missing_and_those_of_a_lost_host_are_not(simulat
     assert missing_servers(simulation, NOBODY) == {"dc1": "nothing runs (killed)", "dc2": "broker-4"}
 
 
+@pytest.mark.usefixtures("_started")
 def test_whoever_waits_is_interrupted_and_told_what_is_gone(simulation: Simulation) -> None:
     """Within five seconds, wherever it waits; the reason names what is gone, and no application."""
     told: list[str] = []
@@ -56,6 +68,21 @@ def test_whoever_waits_is_interrupted_and_told_what_is_gone(simulation: Simulati
     assert "rehearse again" in stopped.value.hint
     (line,) = told
     assert line.startswith("simulation stretched: servers that the drill had not ended are gone")
+
+
+def test_a_drill_that_ends_well_without_its_servers_does_not(simulation: Simulation) -> None:
+    """What was found at the last look counts, whoever caught the interruption; no signal is left behind."""
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def rehearse() -> None:
+        with Standing(simulation, lambda _: None, every_s=0.05):
+            simulation.site("dc2").kill(["broker-4"])
+            with contextlib.suppress(KeyboardInterrupt):
+                time.sleep(60)
+
+    with pytest.raises(SimulationError, match="are gone: dc2: broker-4"):
+        rehearse()
+    assert signal.getsignal(signal.SIGUSR1) == before
 
 
 def test_any_other_failure_of_a_drill_without_servers_is_that_they_are_gone(simulation: Simulation) -> None:
