@@ -18,8 +18,10 @@ from orchestrator.imports.topics import (
     without_defaults,
 )
 from orchestrator.replication.engine import SeenMirror, all_engines, engine_of
+from orchestrator.topology.mirrored_topics import MirroredTopics, matching
 from orchestrator.topology.model import Cluster, Coordination, Layout, Replication, Topic, Topology, Unknown
 from orchestrator.topology.rules.mirrors import mirror_internal_topics
+from orchestrator.wording import listed
 
 
 def imported_topology(estate: SeenEstate) -> Imported:
@@ -223,6 +225,12 @@ def _copies(
         topics = {topic.name: topic for topic in topology.topics_of(mirror.source)}
         described, said = described_copies(mirror, estate.clusters[mirror.target], topics)
         notes += said
+        matched = [name for name in mirror.topics if matching(mirror.patterns, name)]
+        if mirror.patterns:
+            notes.append(
+                f"the mirror {mirror.source} -> {mirror.target} copies what "
+                f"{listed(mirror.patterns)} matches: {listed(matched)} now, and topics to come"
+            )
         yield described
 
 
@@ -244,7 +252,8 @@ def _without_state(topology: Topology, notes: list[str]) -> Topology:
                 f"of applications ({', '.join(sorted(left_out))}); they are left out: copies of state are of "
                 "no use"
             )
-        kept.append(replace(mirror, topics=tuple(name for name in mirror.topics if name not in left_out)))
+        names = tuple(name for name in mirror.topics if name not in left_out)
+        kept.append(replace(mirror, topics=MirroredTopics(names, mirror.patterns)))
     return replace(topology, replication=tuple(mirror for mirror in kept if mirror.topics))
 
 

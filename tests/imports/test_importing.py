@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError, UsageError
-from orchestrator.estate.observed import ObservedCluster, ObservedConnector
+from orchestrator.estate.observed import ObservedCluster, ObservedConnector, ObservedEstate
 from orchestrator.imports.live.run import topology_text
 from orchestrator.imports.seen import SeenEstate
 from orchestrator.imports.topology import imported_topology
 from orchestrator.topology.loading import check_text, load_topology
+from orchestrator.topology.mirrored_topics import MirroredTopics
 from orchestrator.topology.model import Topology
 from tests.imports.estates import decided, seen, with_addresses
 from tests.reconcile.estates import as_described, planned, with_cluster, with_config, with_topic
@@ -132,7 +133,8 @@ def test_mirror_of_an_operator_is_observed() -> None:
     observed = with_cluster(observed, "east", connectors={name: connector})
     imported = imported_topology(seen(_PASSIVE, observed))
     (mirror,) = imported.topology.replication
-    assert (mirror.managed, mirror.topics, mirror.offset_syncs) == (False, ("orders",), "source")
+    assert (mirror.managed, tuple(mirror.topics), mirror.offset_syncs) == (False, ("orders",), "source")
+    assert mirror.patterns == ("ord.*",)
     assert any("belongs to an operator" in note for note in imported.notes)
 
 
@@ -241,6 +243,62 @@ def test_a_transactional_producer_comes_back() -> None:
     found = check_text(topology_text(imported, "from a test")).valid()
     assert {p.name: p.transactional_ids for p in found.producers} == {"checkout": ids, "settlement": ()}
     assert planned(found, as_described(topology)).facts["differences"] == []
+
+
+def _by_patterns(*patterns: str) -> tuple[Topology, ObservedEstate]:
+    """The estate whose mirror copies by these, and how it stands."""
+    mirrors = tuple(replace(m, topics=MirroredTopics((), patterns)) for m in _PASSIVE.replication)
+    topology = replace(_PASSIVE, replication=mirrors)
+    return topology, as_described(topology)
+
+
+def test_mirrors_by_patterns_come_back() -> None:
+    """As patterns, so that a topic to come is mirrored as well, and as drift is told; not as names beside them."""
+    topology, observed = _by_patterns("ord.*", "(payments|refunds)")
+    imported = imported_topology(seen(topology, observed))
+    text = topology_text(imported, "from a test")
+    assert "topics: [ord.*, (payments|refunds)]}" in text
+    found = check_text(text).valid()
+    assert found == imported.topology
+    (mirror,) = found.replication
+    assert (mirror.managed, tuple(mirror.topics)) == (True, ("orders", "payments"))
+    assert planned(found, observed).facts["differences"] == []
+    assert any(
+        "copies what ord.*, (payments|refunds) matches: orders, payments now" in n for n in imported.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("patterns", "exclude", "managed"),
+    [
+        (("payments", "ord.*"), r"mm2.*\.internal", True),
+        # Without the file's own list the mirror would copy state: an apply would change that.
+        (("payments", "ord.*"), None, False),
+        # Java's own: what is selected now stands by name, and the file does not take care of the mirror.
+        (("payments", "(?i)ORD.*"), r"mm2.*\.internal", False),
+    ],
+)
+def test_patterns_that_the_file_would_not_make(
+    patterns: tuple[str, ...], exclude: str | None, managed: bool
+) -> None:
+    """A list of what is left out becomes a setting of the file's; what it cannot have is observed only."""
+    topology, observed = _by_patterns("ord.*", "payments")
+    connectors = dict(observed.clusters["east"].connectors or {})
+    for name, connector in connectors.items():
+        config = {**connector.config} | ({} if exclude is None else {"topics.exclude": exclude})
+        if "topics" in config:
+            config["topics"] = ",".join(patterns)
+        if exclude is None:
+            config.pop("topics.exclude", None)
+        connectors[name] = replace(connector, config=config)
+    observed = with_cluster(observed, "east", connectors=connectors)
+    imported = imported_topology(seen(topology, observed))
+    found = check_text(topology_text(imported, "from a test")).valid()
+    (mirror,) = found.replication
+    assert mirror.managed == managed
+    assert set(mirror.topics) == {"orders", "payments"}
+    assert mirror.patterns == tuple(p for p in patterns if p == "ord.*")
+    assert planned(found, observed).facts["differences"] == []
 
 
 def test_uneven_spread_is_said() -> None:

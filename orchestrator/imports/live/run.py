@@ -25,6 +25,7 @@ from orchestrator.imports.seen import INTERNAL_TOPICS_TOLD_BY, Imported, SeenClu
 from orchestrator.imports.topology import imported_topology
 from orchestrator.ports.clock import utc_text
 from orchestrator.topology.loading import Checked, check_text, dump_topology
+from orchestrator.topology.mirrored_topics import given_names
 from orchestrator.topology.model import Cluster, Topology
 
 _DC_VARIABLES = ("dc", "datacenter", "data_center", "kafka_rack", "broker_rack", "rack")
@@ -199,6 +200,8 @@ _SAID: Mapping[str, str] = {
 def topology_text(imported: Imported, origin: str) -> str:
     """The file: `origin` says who wrote it from what, the notes follow, then the topology."""
     data = dump_topology(imported.topology)
+    for mirror, row in zip(imported.topology.replication, data.get("replication", ()), strict=True):
+        row["topics"] = [*given_names(mirror.topics), *mirror.patterns]
     keys = [*(key for key in _ORDER if key in data), *(key for key in data if key not in _ORDER)]
     text = _in_rows({key: data[key] for key in keys})
     head = [*_remark(origin), *(line for note in imported.notes for line in _remark(note, "- "))]

@@ -22,6 +22,7 @@ from orchestrator.mirrors.mirrormaker2.connectors import (
 )
 from orchestrator.replication.engine import MirrorClients, SeenMirror, TracedCluster
 from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC
+from orchestrator.topology.mirrored_topics import MirroredTopics, pattern_problem
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.secrecy import NOT_SHOWN
 
@@ -94,8 +95,9 @@ def _by_connector(
         tasks_max=_number(config.get("tasks.max"), 1),
         managed=False,
     )
-    names = _selected(config.get("topics", ".*"), source.applications)
-    mirror = replace(mirror, topics=_copied(mirror, names, target))
+    entries = _listed(config.get("topics", ".*"))
+    names = _copied(mirror, _selected(entries, source.applications), target)
+    mirror = replace(mirror, topics=MirroredTopics(names, _patterns(entries)))
     stem = connector.removesuffix("-source").partition(".")[0]
     related = {
         name: other
@@ -156,10 +158,19 @@ def _copied(mirror: Replication, names: Iterable[str], target: TracedCluster) ->
     )
 
 
-def _selected(patterns: str, names: frozenset[str]) -> tuple[str, ...]:
+def _patterns(entries: Iterable[str]) -> tuple[str, ...]:
+    """Those of MirrorMaker's regular expressions that stand for no single name.
+
+    None where one of them would be read otherwise by dcctl: the file then has the names that it selects now.
+    """
+    found = tuple(entry for entry in entries if not PLAIN_TOPIC.fullmatch(entry))
+    return () if any(map(pattern_problem, found)) else found
+
+
+def _selected(entries: Iterable[str], names: frozenset[str]) -> tuple[str, ...]:
     """Names that MirrorMaker's list of regular expressions selects, in its order."""
     found: dict[str, None] = {}
-    for pattern in _listed(patterns):
+    for pattern in entries:
         if PLAIN_TOPIC.fullmatch(pattern):
             name = pattern.replace("\\.", ".")
             found |= dict.fromkeys({name} & names)
