@@ -67,6 +67,7 @@ class Answer:
 
     `sentence` is the whole answer for somebody in a hurry. `severity` is 0 where nothing is lost and
     nothing waits for a person, 1 where something may be lost or has to be done, 2 where it cannot be.
+    `margin`: a sentence for each next loss that would stop something.
     """
 
     lost: str
@@ -74,6 +75,7 @@ class Answer:
     severity: int
     clusters: tuple[ClusterAnswer, ...]
     applications: tuple[ApplicationFate, ...] = ()
+    margin: tuple[str, ...] = ()
 
 
 def answers_of(found: Durability) -> tuple[Answer, ...]:
@@ -115,7 +117,19 @@ def _answer(losses: Sequence[LossFate]) -> Answer:
         ClusterAnswer(name, fate, tuple(_groups(fate.topics))) for name, fate in first.clusters.items()
     )
     severity = 2 if is_hopeless else int(bool(needs_thought))
-    return Answer(lost, _sentence(first), severity, clusters, first.applications)
+    margin = tuple(_margin(first)) if len(losses) == 1 else ()
+    return Answer(lost, _sentence(first), severity, clusters, first.applications, margin)
+
+
+def _margin(loss: LossFate) -> Iterable[str]:
+    for one in loss.margin:
+        stopped = []
+        for name, its in one.clusters.items():
+            of = f" of {name}" if len(loss.clusters) > 1 else ""
+            stopped += [f"the control plane{of}"] if its.control_plane else []
+            stopped += [f"writes to {topic_names(its.topics)}{of}"] if its.topics else []
+        any_of = "one of " if len(one.names) > 1 else ""
+        yield f"then the loss of {any_of}{topic_names(one.names)} would stop {', and '.join(stopped)}"
 
 
 def _key(loss: LossFate) -> object:

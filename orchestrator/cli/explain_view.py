@@ -32,6 +32,8 @@ def render_text(topology: Topology, answers: Sequence[Answer], console: Console)
         console.print(f"\n[bold]{escape(answer.lost)}[/]")
         for cluster in answer.clusters:
             _render_cluster(cluster, console)
+        for sentence in answer.margin:
+            _render_reason(sentence, console)
         _render_applications(answer, console)
 
 
@@ -81,6 +83,8 @@ def render_markdown(_topology: Topology, answers: Sequence[Answer], console: Con
     lines += ["", *_table(columns, _topics(answers))]
     if stopped := _applications(answers):
         lines += ["", *_table(("Lost", "Application", "Goes on at", "Then"), stopped)]
+    if margins := [f"- **{answer.lost}** lost, {told}." for answer in answers for told in answer.margin]:
+        lines += ["", *margins]
     console.print("\n".join(lines), markup=False)
 
 

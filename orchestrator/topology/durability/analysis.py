@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.topology.durability.applications import applications_after
 from orchestrator.topology.durability.control_plane import control_plane_after
 from orchestrator.topology.durability.fates import ClusterState, topic_fate
 from orchestrator.topology.durability.losses import Loss, Server, servers_of
+from orchestrator.topology.durability.margin import ByShape, margin_after
 from orchestrator.topology.durability.placement import SiteBrokers
 from orchestrator.topology.durability.reasons import topic_reason
 from orchestrator.topology.durability.shapes import Shape, shapes_of
@@ -25,26 +26,26 @@ def explain_topology(topology: Topology, losses: Iterable[Loss]) -> Durability:
     servers: dict[str, list[Server]] = defaultdict(list)
     for server in servers_of(topology):
         servers[server.cluster].append(server)
-    return Durability(topology.name, tuple(_loss_fate(topology, shapes, servers, loss) for loss in losses))
+    by_shape = {name: _by_shape(its) for name, its in shapes.items()}
+    fates = (_loss_fate(topology, shapes, by_shape, servers, loss) for loss in losses)
+    return Durability(topology.name, tuple(fates))
+
+
+def _by_shape(shapes: Mapping[str, Shape]) -> ByShape:
+    found: dict[Shape, list[tuple[int, str]]] = defaultdict(list)
+    for place, (name, shape) in enumerate(shapes.items()):
+        found[shape].append((place, name))
+    return found
 
 
 def _loss_fate(
     topology: Topology,
     shapes: Mapping[str, Mapping[str, Shape]],
+    by_shape: Mapping[str, ByShape],
     servers: Mapping[str, list[Server]],
     loss: Loss,
 ) -> LossFate:
-    states, reasons = {}, {}
-    for name, cluster in topology.clusters.items():
-        control_plane, reasons[name] = control_plane_after(cluster, servers[name], loss)
-        states[name] = ClusterState(
-            metadata=cluster.metadata,
-            control_plane=control_plane,
-            sites=_sites(servers[name], loss),
-            place=loss.place_among([server for server in servers[name] if server.is_broker]),
-            has_racks="racks" not in cluster.unknown,
-            lost_datacenter=loss.has_datacenter,
-        )
+    states, reasons = _after(topology, servers, loss)
     known: dict[Shape, TopicFate] = {}
 
     def told(shape: Shape) -> TopicFate:
@@ -67,7 +68,26 @@ def _loss_fate(
             for name in topology.clusters
         },
         applications_after(topology, [name for name, state in states.items() if state.is_gone]),
+        margin_after(servers, by_shape, loss, lambda next_loss: _after(topology, servers, next_loss)[0]),
     )
+
+
+def _after(
+    topology: Topology, servers: Mapping[str, Sequence[Server]], loss: Loss
+) -> tuple[dict[str, ClusterState], dict[str, str]]:
+    """Each cluster after a loss, and why its control plane is as it is."""
+    states, reasons = {}, {}
+    for name, cluster in topology.clusters.items():
+        control_plane, reasons[name] = control_plane_after(cluster, servers[name], loss)
+        states[name] = ClusterState(
+            metadata=cluster.metadata,
+            control_plane=control_plane,
+            sites=_sites(servers[name], loss),
+            place=loss.place_among([server for server in servers[name] if server.is_broker]),
+            has_racks="racks" not in cluster.unknown,
+            lost_datacenter=loss.has_datacenter,
+        )
+    return states, reasons
 
 
 def _sites(servers: Iterable[Server], loss: Loss) -> tuple[SiteBrokers, ...]:

@@ -61,15 +61,33 @@ class ApplicationFate:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a further loss stops of a cluster: its control plane, unless None, and writes to topics."""
+
+    control_plane: ControlPlane | None
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NextLoss:
+    """Data centres or servers any one of which, lost as well, stops the same. `clusters`: what of each."""
+
+    names: tuple[str, ...]
+    clusters: Mapping[str, Stopped]
+
+
+@dataclass(frozen=True, slots=True)
 class LossFate:
     """What one loss means for every cluster, and for the applications that stop.
 
-    `lost` holds the names as they were asked for.
+    `lost` holds the names as they were asked for; `margin` each next single loss that would stop something
+    that goes on, of the clusters that this loss has taken something of.
     """
 
     lost: tuple[str, ...]
     clusters: Mapping[str, ClusterFate]
     applications: tuple[ApplicationFate, ...] = ()
+    margin: tuple[NextLoss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +118,13 @@ class Durability:
                     for name, cluster in loss.clusters.items()
                 },
                 "applications": [asdict(application) for application in loss.applications],
+                "margin": [
+                    {
+                        "next": list(one.names),
+                        "clusters": {name: asdict(stopped) for name, stopped in one.clusters.items()},
+                    }
+                    for one in loss.margin
+                ],
             }
             for loss in self.losses
         ]
