@@ -9,13 +9,15 @@ where the copy ended.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from orchestrator.applications.by_counting import with_counted_places
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.moves.ports import Maps
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
 from orchestrator.replication.positions_back import landing_position
+from orchestrator.replication.translation import source_partition
 from orchestrator.runs.effect import Running
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
@@ -71,6 +73,13 @@ def landing_offsets(
     if brought is None:
         return {}
     reverse = mirror.other_way.of(run.port(Topology))
+    copies: dict[TopicPartition, set[int]] = {}
+    for tp, at in (item for positions in recorded.values() for item in positions.items()):
+        source = source_partition(reverse, tp)
+        if source is not None:
+            copies.setdefault(source, set()).add(at.offset)
+    counted = with_counted_places(run, mirror.other_way, brought.offset_map, behind=copies)
+    brought = replace(brought, offset_map=counted)
     found: dict[str, dict[TopicPartition, int]] = {}
     for consumer in consumers_named(run, recorded):
         own = found.setdefault(consumer.name, {})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.brought_back import landing_offsets
 from orchestrator.applications.by_content import with_places_read_now
+from orchestrator.applications.by_counting import with_counted_places
 from orchestrator.applications.by_time import offsets_by_time
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.moves.ports import FinalMap, Maps, Seen
@@ -26,6 +28,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offsets_json import offsets_to_json
 from orchestrator.replication.positions_back import BackPosition, BothMaps, own_partitions, positions_back
+from orchestrator.replication.translation import source_partition
 from orchestrator.replication.truncations import truncations_from_json
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Handle, Look, Outcome, Running
 from orchestrator.runs.ports import Clusters
@@ -39,6 +42,7 @@ HOW_TO_PLACE = (
     "set on_untranslatable for the consumer: timestamp reads some "
     "records again, earliest reads the whole topic"
 )
+_NOBODY: Mapping[str, Mapping[TopicPartition, int]] = MappingProxyType({})
 PLACED_LATER = "will be translated once nothing is written any more"
 
 
@@ -59,21 +63,42 @@ class ThroughBothMaps:
     rejoining: Handle[RejoiningLogs] = stored_as("returned", now="rejoining")
     starts: Handle[MirrorStarts]
 
-    def both_maps(self, run: Running) -> BothMaps:
-        """Both maps with their very last pairs: both mirrors stand. Raises `DcctlError`."""
+    def both_maps(
+        self, run: Running, positions: Mapping[str, Mapping[TopicPartition, int]] = _NOBODY
+    ) -> BothMaps:
+        """Both maps with their very last pairs: both mirrors stand. Raises `DcctlError`.
+
+        `positions`, by group: of these the places are found by counting where the maps leave them open.
+        """
         forward = run.port(Maps).final(self.mirror, run.of(self.forward_end))
         reverse = run.port(Maps).final(self.mirror.other_way, run.of(self.end))
+        copies, own = self._by_source(run, positions)
         standing = run.of(self.standing)
         landing = {tp: LogEnd(standing.starts[tp], end) for tp, end in standing.ends.items()}
         home = run.port(Clusters).cluster(self.mirror.source).log_ends(run.of(self.home_ends).ends)
         return BothMaps(
-            forward=forward.offset_map,
-            reverse=reverse.offset_map,
+            forward=with_counted_places(run, self.mirror, forward.offset_map, behind=copies),
+            reverse=with_counted_places(run, self.mirror.other_way, reverse.offset_map, ahead=own),
             standby={**forward.logs, **landing},
             primary={**home, **reverse.logs},
             truncations=truncations_from_json(run.of(self.rejoining).truncations),
             reverse_starts=run.of(self.starts).starts,
         )
+
+    def _by_source(
+        self, run: Running, positions: Mapping[str, Mapping[TopicPartition, int]]
+    ) -> tuple[dict[TopicPartition, set[int]], dict[TopicPartition, set[int]]]:
+        """Where groups stand in copies, by the partition that is copied, and in landing topics."""
+        mirror = self.mirror.of(run.port(Topology))
+        copies: dict[TopicPartition, set[int]] = {}
+        own: dict[TopicPartition, set[int]] = {}
+        for tp, offset in (item for offsets in positions.values() for item in offsets.items()):
+            source = source_partition(mirror, tp)
+            if source is not None:
+                copies.setdefault(source, set()).add(offset)
+            elif tp.topic in mirror.topics:
+                own.setdefault(tp, set()).add(offset)
+        return copies, own
 
 
 _LISTED = 5
@@ -193,8 +218,9 @@ class TranslateBack(
 
     def perform(self, run: Running) -> Outcome[TranslatedPositions]:
         """See `Effect`."""
-        topology, maps = run.port(Topology), self.both_maps(run)
-        mirror, recorded = self.mirror.of(topology), run.of(self.recorded).positions
+        topology, recorded = run.port(Topology), run.of(self.recorded).positions
+        mirror = self.mirror.of(topology)
+        maps = self.both_maps(run, {group: recorded.get(group, {}) for group in self.groups})
         rows: list[BackPosition] = []
         for consumer in consumers_named(run, self.groups):
             own = own_partitions(topology, mirror, consumer)

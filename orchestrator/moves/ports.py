@@ -103,6 +103,9 @@ class Maps(Protocol):
     def isolation_level(self, mirror: MirrorRef) -> str:
         """With which a mirror reads; where nobody can be asked that with which dcctl makes them."""
 
+    def copies_all(self, mirror: MirrorRef) -> bool:
+        """Whether a mirror surely leaves out no record that a reader with its isolation level gets."""
+
     @property
     def search(self) -> SearchBudget:
         """What this move may still read for places by content."""

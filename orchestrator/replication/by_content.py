@@ -107,7 +107,7 @@ def _fingerprints_within(  # noqa: PLR0917 - one question in parts
         for tp, ats in positions.items()
         for at in ats
     }
-    read = _Read.of(reader, ((tp, span) for (tp, _), span in spans.items()), timeout_s)
+    read = ReadRanges.of(reader, ((tp, span) for (tp, _), span in spans.items()), timeout_s)
     found: dict[TopicPartition, dict[int, Fingerprint | None]] = {tp: {} for tp in positions}
     for (tp, at), span in spans.items():
         records = read.within(tp, span)
@@ -158,7 +158,9 @@ def places_by_content(
         spans[source, one.position] = span
         budget.records -= further
         read_up_to[source] = max(read_up_to[source], span.stop)
-    read = _Read.of(reader, ((copies[source], span) for (source, _), span in spans.items()), budget.seconds)
+    read = ReadRanges.of(
+        reader, ((copies[source], span) for (source, _), span in spans.items()), budget.seconds
+    )
     refused = reader.refused
     places = {}
     for one in asked:
@@ -255,13 +257,15 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class ReadRanges:
     """Records by partition and range that was read as one."""
 
     records: Mapping[TopicPartition, Mapping[range, Sequence[ReadContent]]]
 
     @classmethod
-    def of(cls, reader: Contents, spans: Iterable[tuple[TopicPartition, range]], timeout_s: float) -> _Read:
+    def of(
+        cls, reader: Contents, spans: Iterable[tuple[TopicPartition, range]], timeout_s: float
+    ) -> ReadRanges:
         wanted: dict[TopicPartition, list[range]] = {}
         for tp, span in spans:
             wanted.setdefault(tp, []).append(span)

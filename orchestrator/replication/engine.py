@@ -198,6 +198,13 @@ class Engine:
         """With which isolation level it reads. Raises `ConnectError`."""
         return "read_committed"
 
+    def copies_all(self, asked: Asked, mirror: Replication) -> bool:
+        """Whether each record that a reader with its isolation level gets has a copy; False: some may not.
+
+        Where its workers do not answer, by the file.
+        """
+        return False
+
     def read_up_to(self, asked: Asked, topology: Topology, mirror: MirrorRef) -> dict[TopicPartition, int]:
         """The last offset that it has surely read, by source partition. Raises `DcctlError`."""
         return {}

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from orchestrator.replication.partition_map import Translated
-from orchestrator.replication.segments import RecordCount, Segments, counting_segments
+from orchestrator.replication.partition_map import UNLIMITED, Translated
+from orchestrator.replication.segments import Offsets, RecordCount, Segments, counting_segments
 
 _NOTHING = -(1 << 62)
 
@@ -28,7 +28,7 @@ class InversePartitionMap:
 
     def __init__(self, log: Segments) -> None:
         last = log.last_upstream
-        self._log = log
+        self.log = log
         self._highest = np.maximum.accumulate(last)
         self._count = RecordCount(counting_segments(log[: int(last.argmax()) + 1])[0])
         # How far the mirror may have been, in records above (below: negative) the highest known one.
@@ -36,9 +36,23 @@ class InversePartitionMap:
         self._reach = np.maximum.accumulate(np.concatenate(([_NOTHING], reach)))
         self._lowest_from = np.append(np.minimum.accumulate(log.upstream[::-1])[::-1], -_NOTHING)
 
+    def lowest_from(self, downstream: int) -> int:
+        """The lowest source offset that is known to stand at a target offset or behind it."""
+        return int(self._lowest_from[int(self.log.downstream.searchsorted(downstream))])
+
+    def hidden(self, first: int, last: int) -> Offsets:
+        """For each segment from one to another, how many records the mirror may have been ahead before.
+
+        `UNLIMITED` for one that is known to be in a repetition.
+        """
+        at = slice(first, last + 1)
+        hidden = self._reach[at] + self._count.above(self.log.upstream[at])
+        found: Offsets = np.where(self._highest[at] > self.log.last_upstream[at], UNLIMITED, hidden)
+        return found
+
     def translate(self, downstream: int) -> Translated:
         """Where to read at the source when `downstream` is the next offset to read at the target."""
-        log = self._log
+        log = self.log
         at = int(log.downstream.searchsorted(downstream - 1, side="right")) - 1
         if at < 0:
             return self._below(downstream)
@@ -70,7 +84,7 @@ class InversePartitionMap:
         return Translated(highest + 1, True, 0, "between offset syncs without a gap")
 
     def _below(self, downstream: int) -> Translated:
-        oldest = int(self._log.downstream[0])
+        oldest = int(self.log.downstream[0])
         if downstream == oldest:
-            return Translated(int(self._log.upstream[0]), True, 0, "at the oldest offset sync")
+            return Translated(int(self.log.upstream[0]), True, 0, "at the oldest offset sync")
         return Translated(None, False, None, f"below the oldest offset sync, at target offset {oldest}")

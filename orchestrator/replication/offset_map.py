@@ -19,6 +19,13 @@ import numpy.typing as npt
 
 from orchestrator.replication.build_partition_map import build_partition_map
 from orchestrator.replication.collected_syncs import CollectedSyncs
+from orchestrator.replication.counting import (
+    Window,
+    place_ahead,
+    place_behind,
+    window_ahead,
+    window_behind,
+)
 from orchestrator.replication.current_log import CurrentLog, LostCopies, current_log, unseen_losses
 from orchestrator.replication.inverse_map import InversePartitionMap
 from orchestrator.replication.partition_map import MirrorEnd, OpenStretch, PartitionMap, Translated
@@ -27,6 +34,9 @@ from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
 __all__ = ["OffsetMap", "OffsetMapBuilder", "Translated"]
+
+Counting = Mapping[int, tuple[Window, Offsets]]
+"""By position: the offset syncs around it, and the source offset in each slot from the first of them on."""
 
 _BATCH = 100_000
 _UNKNOWN = Translated(None, False, None, "no offset sync of this partition")
@@ -165,13 +175,14 @@ class OffsetMap:
         built: Mapping[TopicPartition, _Built],
         empty: frozenset[TopicPartition] = frozenset(),
         checked: Mapping[tuple[TopicPartition, int], Translated] = MappingProxyType({}),
+        counted_back: Mapping[tuple[TopicPartition, int], tuple[int, Translated]] = MappingProxyType({}),
     ) -> None:
         self._built = dict(built)
         self._maps = {tp: found.map for tp, found in built.items() if found.map is not None}
         self._logs = {tp: found.log for tp, found in built.items() if found.map is not None}
         self._empty = empty
         self._inverse: dict[tuple[TopicPartition, int], InversePartitionMap] = {}
-        self._checked = checked
+        self._checked, self._counted_back = checked, counted_back
         self.partitions = frozenset(self._built) | empty
 
     def translate(self, source: TopicPartition, upstream: int) -> Translated:
@@ -188,7 +199,38 @@ class OffsetMap:
 
     def checked_by_content(self, places: Mapping[tuple[TopicPartition, int], Translated]) -> OffsetMap:
         """The same map, with places of some source offsets as they were found or confirmed by content."""
-        return OffsetMap(self._built, self._empty, {**self._checked, **places})
+        return OffsetMap(self._built, self._empty, {**self._checked, **places}, self._counted_back)
+
+    def counted(self, source: TopicPartition, ahead: Counting, behind: Counting) -> OffsetMap:
+        """The same map, with places of source (`ahead`) and target offsets (`behind`) found by counting.
+
+        Each is a window (see `window_ahead`, `window_behind`) and the source offset in each of its slots.
+        """
+        there = {
+            (source, at): place_ahead(self.translate(source, at), window, slots, at)
+            for at, (window, slots) in ahead.items()
+        }
+        back = {
+            (source, at): (
+                int(window.downstream[0]),
+                place_behind(self.inverse(source, at), self._inverse_map(source), window, slots, at),
+            )
+            for at, (window, slots) in behind.items()
+        }
+        return OffsetMap(self._built, self._empty, {**self._checked, **there}, {**self._counted_back, **back})
+
+    def window_ahead(self, source: TopicPartition, upstream: int) -> Window | None:
+        """In which source records are to be counted for a source offset; None where that would not help."""
+        if source not in self._maps or self.translate(source, upstream).is_exact:
+            return None
+        return window_ahead(self._maps[source], self._logs[source], upstream)
+
+    def window_behind(self, source: TopicPartition, downstream: int) -> Window | None:
+        """The same for a target offset."""
+        if source not in self._maps or self.inverse(source, downstream).is_exact:
+            return None
+        found, log = self._maps[source], self._logs[source]
+        return window_behind(self._inverse_map(source), found, log, downstream)
 
     def is_found(self, source: TopicPartition, upstream: int) -> bool:
         """Whether the place of a source offset was found or confirmed by content, exactly."""
@@ -223,13 +265,19 @@ class OffsetMap:
         what the target's log holds from that offset on counts; what stands before tells nothing of the
         source's log as it is now (see `cuts.py`).
         """
+        counted = self._counted_back.get((source, downstream))
+        if counted is not None and counted[0] >= since:
+            return counted[1]
+        log = self._logs.get(source, NO_SEGMENTS)
+        if not np.any(log.downstream >= since):
+            return self._unmapped(source) if downstream == 0 else _UNKNOWN
+        return self._inverse_map(source, since).translate(downstream)
+
+    def _inverse_map(self, source: TopicPartition, since: int = 0) -> InversePartitionMap:
         if (source, since) not in self._inverse:
-            log = self._logs.get(source, NO_SEGMENTS)
-            log = log[np.flatnonzero(log.downstream >= since)]
-            if not len(log):
-                return self._unmapped(source) if downstream == 0 else _UNKNOWN
-            self._inverse[source, since] = InversePartitionMap(log)
-        return self._inverse[source, since].translate(downstream)
+            log = self._logs[source]
+            self._inverse[source, since] = InversePartitionMap(log[np.flatnonzero(log.downstream >= since)])
+        return self._inverse[source, since]
 
     def mirrored_end(self, source: TopicPartition, *, since: int = 0) -> int | None:
         """The next source offset that is not copied, as far as the map surely knows; None: it does not.

@@ -16,6 +16,7 @@ from orchestrator.moves.ports import FinalMap, Maps
 from orchestrator.moves.results import RecordedPositions
 from orchestrator.moves.way import Leg, Route
 from orchestrator.ports.clock import Clock
+from orchestrator.replication.by_content import SearchBudget
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.truncations import Truncation, Truncations
 from orchestrator.runs.effect import Done, Failed, Handle
@@ -25,6 +26,7 @@ from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.registration import PARTICIPANTS
 from tests.moves.test_ways import AGAINST_THEN_SOUTH, WEST_EAST, WEST_SOUTH, three
 from tests.replication.mirror_model import build
+from tests.replication.test_by_counting import Source
 
 ORDERS, COPY = [TopicPartition(name, 0) for name in ("orders", "west.orders")]
 BILLING = {"billing": ((Leg(mirror=WEST_EAST),),)}
@@ -220,3 +222,64 @@ def test_a_position_among_records_that_the_source_has_lost_has_no_place() -> Non
     found = translate(cut, FRAUD)
     assert isinstance(found, Failed)
     assert "target-only" in found.message
+
+
+class WithMarkers(World):
+    """Every fourth offset at west is a marker, and a sync is written for each seventh record."""
+
+    ORDERS_THERE = tuple(offset for offset in range(400) if offset % 4 < 3)
+    leaves_out: tuple[MirrorRef, ...] = ()
+    search = SearchBudget()
+
+    def current(self, mirror: MirrorRef) -> FinalMap:
+        pairs = [(self.ORDERS_THERE[at], at) for at in range(0, len(self.ORDERS_THERE), 7)]
+        return FinalMap(build(pairs, partition=ORDERS, gaps="may"), {})
+
+    def copies_all(self, mirror: MirrorRef) -> bool:
+        return mirror not in self.leaves_out
+
+    def isolation_level(self, mirror: MirrorRef) -> str:  # noqa: ARG002
+        return "read_committed"
+
+    def cluster(self, name: str) -> Any:
+        found = super().cluster(name)
+        found.topic_config = lambda topics, _timeout_s: {t: {"cleanup.policy": "delete"} for t in topics}
+        found.contents = lambda _isolation: Source(self.ORDERS_THERE)
+        return found
+
+
+def with_markers(**more: Any) -> WithMarkers:
+    """The same hundred orders, and two hundred more."""
+    plain, end = world(), len(WithMarkers.ORDERS_THERE)
+    return WithMarkers(
+        topology=plain.topology,
+        logs={
+            "west": {ORDERS: LogEnd(0, 400)},
+            "east": {COPY: LogEnd(0, end)},
+            "south": {COPY: LogEnd(0, end)},
+        },
+        syncs={},
+        stored={WEST_EAST: 398, WEST_SOUTH: 398},
+        positions={"billing": {ORDERS: 130}, "fraud": {COPY: 101}},
+        **more,
+    )
+
+
+def test_under_transactions_positions_are_exact_along_both_maps() -> None:
+    """The records of west, where they are produced, are counted for each of the two mirrors."""
+    found = translate(with_markers(), FRAUD)
+    assert isinstance(found, Done)
+    (row,) = found.result.translations
+    assert (row["target_offset"], row["exact"], row["reread_at_most"]) == (101, True, 0)
+
+
+def test_of_a_mirror_that_may_leave_records_out_nothing_is_counted() -> None:
+    """Its filter, and a record copied again, could cancel out: the map's word stands."""
+    for mirror in (WEST_EAST, WEST_SOUTH):
+        filtered = with_markers()
+        filtered.leaves_out = (mirror,)
+        found = translate(filtered, FRAUD)
+        assert isinstance(found, Done)
+        (row,) = found.result.translations
+        assert row["target_offset"] < 101
+        assert not row["exact"]

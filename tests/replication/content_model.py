@@ -28,7 +28,8 @@ _TIME_MS = 1_000
 
 @dataclass
 class World:
-    """`source`: offset -> what its record holds. `slots`: target offset -> source offset, epoch.
+    """`source`: offset -> what its record holds. `slots`: target offset -> source offset, epoch; `written`:
+    target offset -> source offset, whatever has become of the copy since.
 
     `passed`: the first source offset that the mirror has not come to. `start`: where the source's log begins.
     `copy_id`: which copy this is, and `seen`: of those that a watcher has seen, from which source offset on
@@ -41,6 +42,7 @@ class World:
     is_compacted: bool = False
     is_timed: bool = True
     slots: dict[int, tuple[int, int]] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
     target_end: int = 0
     epoch: int = 0
     held: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class World:
             return
         self.is_overtaken |= self.at < min(self.start, self.passed)
         self.slots[self.target_end] = offset, self.epoch
+        self.written[self.target_end] = offset
         if self.is_first or keeps_sync:
             self.syncs.append((offset, self.target_end))
             self.lost_unseen = False
@@ -97,6 +100,7 @@ class World:
     def remake(self, *, loses_sync: bool) -> None:
         """The copy is deleted and made anew, and the mirror goes on where it was."""
         self.slots, self.target_end, self.is_first = {}, 0, not loses_sync
+        self.written = {}
         self.copy_id += 1
         self._note_loss()
 
@@ -126,6 +130,7 @@ class World:
         """The target loses its last records, and the mirror, which knows nothing of it, goes on."""
         self.target_end = max(0, self.target_end - count)
         self.slots = {d: slot for d, slot in self.slots.items() if d < self.target_end}
+        self.written = {d: u for d, u in self.written.items() if d < self.target_end}
         self.epoch += 1
         self._note_loss()
 

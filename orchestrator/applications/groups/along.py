@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.brought_back import landing_offsets
+from orchestrator.applications.by_counting import with_counted_places
 from orchestrator.applications.consumers import consumers_named
 from orchestrator.applications.groups.places import Place, partitions_along, places_along
 from orchestrator.applications.translating import outcome_of_rows
@@ -167,6 +168,32 @@ class TranslateAlong(
         }
         return {mirror: one.offset_map for mirror, one in found.items()}
 
+    def _counted(
+        self,
+        run: Running,
+        places: list[Place],
+        maps: dict[MirrorRef, OffsetMap],
+        truncations: dict[MirrorRef, Truncations],
+    ) -> dict[MirrorRef, OffsetMap]:
+        """The maps, with what the records of the mirrors' sources tell of the positions, leg by leg.
+
+        Of a source that is gone nothing can be counted.
+        """
+        for number in range(max((len(place.route) for place in places), default=0)):
+            wanted: dict[tuple[MirrorRef, bool], dict[TopicPartition, set[int]]] = {}
+            for place in places:
+                if number >= len(place.route) or place.offset is None:
+                    continue
+                leg = place.route[number]
+                at = translate_along(place.hops(maps, truncations)[:number], place.offset).offset
+                if at is not None and not (self.is_left_gone and leg.mirror.source == self.left):
+                    positions = wanted.setdefault((leg.mirror, leg.is_inverse), {})
+                    positions.setdefault(place.source_of(number), set()).add(at)
+            for (mirror, is_inverse), positions in wanted.items():
+                asked = {"behind" if is_inverse else "ahead": positions}
+                maps = {**maps, mirror: with_counted_places(run, mirror, maps[mirror], **asked)}
+        return maps
+
     def _await_passed(self, run: Running, places: list[Place]) -> Outcome[Nothing]:
         """Wait until the last mirror of each route has copied up to each position, unless it stands."""
         wanted: dict[MirrorRef, dict[TopicPartition, int]] = {}
@@ -200,7 +227,8 @@ class TranslateAlong(
         return Done(Nothing())
 
     def _rows(self, run: Running, places: list[Place]) -> list[TargetPosition]:
-        maps, truncations = self._maps(run, places), _truncations(run, places)
+        truncations = _truncations(run, places)
+        maps = self._counted(run, places, self._maps(run, places), truncations)
         logs = run.port(Clusters).cluster(self.entered).log_ends([place.there for place in places])
         return [
             place.row(self.left, self.entered, maps, truncations, logs.get(place.there)) for place in places

@@ -128,6 +128,14 @@ class Copying(Engine):
         """That of the connector that copies."""
         return source_isolation(asked.connect(mirror.target).configuration(self.copier(mirror)))
 
+    def copies_all(self, asked: Asked, mirror: Replication) -> bool:
+        """Without transforms, one of which may be a filter."""
+        try:
+            config: Mapping[str, object] = asked.connect(mirror.target).configuration(self.copier(mirror))
+        except ConnectError:
+            config = mirror.connectors
+        return not any(key.split(".")[0] == "transforms" for key in config)
+
     def has_map(self, asked: Asked, mirror: Replication) -> bool:
         """See `Engine`."""
         topic = mirror.offset_syncs_topic

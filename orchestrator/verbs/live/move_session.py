@@ -242,6 +242,10 @@ class MoveSession(RunSession):
         except ConnectError:
             return "read_committed"
 
+    def copies_all(self, mirror: MirrorRef) -> bool:
+        """See `moves.ports.Maps`."""
+        return self._engine(mirror).copies_all(self._asked(), mirror.of(self.topology))
+
     @property
     def search(self) -> SearchBudget:
         """See `moves.ports.Maps`."""
