@@ -95,6 +95,9 @@ def _render_mirror(mirror: Mapping[str, Any], told: Sequence[Told], console: Con
         console.print(f"  {line}")
     console.print(f"  watcher   {_watcher(mirror)}")
     console.print(f"  mirror    {_mirror(mirror['mirror'])}")
+    again = mirror["mirror"].get("copied_again_if_killed_at_most")
+    if room.full and again is not None:
+        console.print(f"            killed now, its workers would copy at most {again:,} records again")
     gaps = [f"[red]{escape(place)}: {escape(what)}[/]" for place, what in mirror["mirror"]["gaps"].items()]
     _print_first(gaps, "            ", "gaps", console, room)
     if has_price(mirror):

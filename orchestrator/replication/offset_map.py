@@ -341,6 +341,15 @@ class OffsetMap:
         log = self._logs.get(source, NO_SEGMENTS)
         return int(log.downstream[0]) if len(log) else 0
 
+    def copied_again(self, source: TopicPartition) -> int:
+        """How many copies are further ones of records that had one already, as far as the syncs tell.
+
+        Each moves all later ones up by a slot. Of a source with gaps, which move them down, it is the least.
+        """
+        log = self._logs.get(source, NO_SEGMENTS)
+        risen = np.diff(log.downstream - log.upstream)
+        return int(risen[risen > 0].sum())
+
     def is_settled(self, source: TopicPartition) -> bool:
         """Whether no restart of the mirror can be unfinished, that is still copying records again."""
         found = self._maps.get(source)

@@ -6,6 +6,7 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +24,7 @@ from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.ways import way_along
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import mirrors_into, ref_to
+from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.runs.attempts import listed_by_last
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.engine import state_from_journal
@@ -149,7 +151,14 @@ def mirror_status(
         "last_move": last_move,
         "guards": guards,
         "watcher": _watcher(observation.at_s, history, observation.mirror(feed).samples.problem),
-        "mirror": _mirror(mirror, health, history, plan, history.comparable_s(observation.at_s)),
+        "mirror": _mirror(
+            mirror,
+            health,
+            history,
+            plan,
+            history.comparable_s(observation.at_s),
+            observation.mirror(feed).offset_map.value,
+        ),
         "loss": loss_told(plan),
         "groups": groups_told(estate.groups, plan),
     }
@@ -329,8 +338,13 @@ def _watcher(now_s: float, history: SampleHistory, problem: str) -> dict[str, An
     }
 
 
-def _mirror(
-    mirror: Replication, health: MirrorHealth, history: SampleHistory, plan: Plan, now_s: float
+def _mirror(  # noqa: PLR0917 - a mirror, and all that is known of it
+    mirror: Replication,
+    health: MirrorHealth,
+    history: SampleHistory,
+    plan: Plan,
+    now_s: float,
+    offset_map: OffsetMap | None,
 ) -> dict[str, Any]:
     ends = {tp: log for tp, log in history.newest_ends().items() if tp.topic in mirror.topics}
     lag: dict[str, int] = {}
@@ -345,7 +359,25 @@ def _mirror(
         "heartbeat_age_s": None if heartbeat is None else age_s(now_s, heartbeat),
         "gaps": {**_passed_over(plan), **{str(tp): what for tp, what in sorted(gaps.items())}},
         "problems": list(health.problems),
+        "copied_again_records": None
+        if offset_map is None
+        else sum(map(offset_map.copied_again, offset_map.partitions)),
+        "copied_again_if_killed_at_most": _copied_again_if_killed(mirror, health, history),
     }
+
+
+def _copied_again_if_killed(mirror: Replication, health: MirrorHealth, history: SampleHistory) -> int | None:
+    """What its workers, killed now, would copy once more: all that was copied since they stored their place.
+
+    That is what comes in a flush interval, and what the mirror still catches up with. Whoever reads the
+    copies reads these records twice. None where a rate or the lag is not known.
+    """
+    ends = {tp: log for tp, log in history.newest_ends().items() if tp.topic in mirror.topics}
+    lag = health.lag_records(ends)
+    rates = [history.rate_records_per_s(tp) for tp in ends]
+    if not ends or None in rates or lag.keys() < ends.keys():
+        return None
+    return math.ceil(sum(filter(None, rates)) * mirror.offset_flush_interval_s) + sum(lag.values())
 
 
 def _passed_over(plan: Plan) -> dict[str, str]:

@@ -231,7 +231,7 @@ class WithMarkers(World):
     leaves_out: tuple[MirrorRef, ...] = ()
     search = SearchBudget()
 
-    def current(self, mirror: MirrorRef) -> FinalMap:
+    def current(self, mirror: MirrorRef) -> FinalMap:  # noqa: ARG002
         pairs = [(self.ORDERS_THERE[at], at) for at in range(0, len(self.ORDERS_THERE), 7)]
         return FinalMap(build(pairs, partition=ORDERS, gaps="may"), {})
 
