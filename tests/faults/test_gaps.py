@@ -1,4 +1,8 @@
-"""A source written in transactions, some of them aborted, is lost: each position is held against the records."""
+"""A source written in transactions, some of them aborted, is lost: each position is held against the records.
+
+One of its topics is compacted at both sides as well. There a position is exact only if the record right
+before it still stood when it was looked for; any other has to be safe, and to say so.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,12 @@ import random
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 
 from orchestrator.adapters.kafka import KafkaCluster, read_records
@@ -20,7 +26,7 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.translate import current_map
-from tests.faults.estate import at_work
+from tests.faults.estate import SMALL, at_work
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
@@ -34,16 +40,27 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """48 groups at 2 partitions: 96 positions, at records, at markers, in aborted records, and at the end."""
-    with at_work(tmp_path / "state", monkeypatch) as estate:
+    with at_work(tmp_path / "state", monkeypatch, _with_a_compacted_topic(tmp_path)) as estate:
         simulation = estate.simulation()
         west, mirror = simulation.cluster("west"), simulation.topology.replication[0]
+        balances = west.topics(["balances"])["balances"].partitions
+        written = _write_until_compacted(west, balances)
         _write_in_transactions(west)
         partitions = west.topics(["orders"])["orders"].partitions
-        source = _records(west, partitions, "read_committed")
+        source = _records(west, partitions, "read_committed") | written
         positions = _spread(source)
         for group, offsets in positions.items():
             west.write_group_offsets(group, offsets)
-        wanted = {(tp, offset) for offsets in positions.values() for tp, offset in offsets.items()}
+        stand = {
+            tp: {offset for offset, _ in records}
+            for tp, records in _records(west, balances, "read_committed").items()
+        }
+        wanted = {
+            (tp, offset)
+            for offsets in positions.values()
+            for tp, offset in offsets.items()
+            if tp.topic == "orders" or offset - 1 in stand[tp]
+        }
 
         def are_kept() -> bool:
             found = read_samples(simulation.cluster("east"), mirror.samples_topic).fingerprints
@@ -54,7 +71,7 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
         _await(lambda: _are_copied(simulation, source))
         estate.must("sim", "kill", "west")
         target = simulation.cluster("east")
-        copies = _records(target, [mirror.mirrored(tp) for tp in partitions], "read_uncommitted")
+        copies = _records(target, [mirror.mirrored(tp) for tp in source], "read_uncommitted")
         known = current_map(simulation.topology, mirror, target)
         by_map = known.offset_map
         begun_s = time.monotonic()
@@ -68,42 +85,111 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
             )
         )
         took_s = time.monotonic() - begun_s
-        found: dict[str, list[int]] = {"content": [], "map": []}
-        skipped = exact = 0
+        orders, compacted = _Figures(), _Figures()
         for row in told["translations"]:
             tp = TopicPartition(row["topic"], row["partition"])
-            if tp.topic != "orders":
+            if tp not in source:
                 continue
-            position, exact = row["source_offset"], exact + row["exact"]
-            again, left_out = _compared(
-                source[tp], copies[mirror.mirrored(tp)], position, row["target_offset"]
-            )
-            found["content"].append(again)
-            skipped += left_out
+            figures = orders if tp.topic == "orders" else compacted
+            position, there = row["source_offset"], copies[mirror.mirrored(tp)]
+            again, left_out = _compared(source[tp], there, position, row["target_offset"])
             alone = by_map.translate(tp, position).offset
             assert alone is not None
-            found["map"].append(_compared(source[tp], copies[mirror.mirrored(tp)], position, alone)[0])
+            figures.add(row["exact"], again, left_out, _compared(source[tp], there, position, alone)[0])
             assert again <= (row["reread_at_most"] or 0), row
             assert not (row["exact"] and again), row
         print(  # noqa: T201 - the figures of a run
-            f"{len(found['content'])} positions under transactions: exact {exact}, read again "
-            f"{sum(found['content'])}, skipped {skipped}; by the map alone read again {sum(found['map'])} at "
-            f"{sum(map(bool, found['map']))} positions; {took_s:.1f} s, {added_s:.2f} s of them for the search"
+            f"under transactions: {orders}\ncompacted as well: {compacted}\n"
+            f"{took_s:.1f} s, {added_s:.2f} s of them for the search"
         )
         assert added_s < 2.0
-        assert len(found["content"]) == 96
-        assert skipped == 0
-        assert (exact, sum(found["content"])) == (96, 0), [r for r in told["translations"] if not r["exact"]]
+        assert (orders.count, orders.exact, orders.again, orders.skipped) == (96, 96, 0, 0), [
+            r for r in told["translations"] if not r["exact"] and r["topic"] == "orders"
+        ]
+        assert (compacted.count, compacted.skipped) == (96, 0)
+        assert 0 < compacted.exact < 96
 
 
-def _write_in_transactions(west: KafkaCluster) -> None:
-    chosen = random.Random(7)  # noqa: S311 - the same each time
+@dataclass
+class _Figures:
+    """Of some positions: how many are exact, and what is read again and skipped from their places on."""
+
+    count: int = 0
+    exact: int = 0
+    again: int = 0
+    skipped: int = 0
+    again_by_map: int = 0
+
+    def add(self, is_exact: bool, again: int, skipped: int, by_map: int) -> None:
+        """One more."""
+        self.count, self.exact = self.count + 1, self.exact + is_exact
+        self.again, self.skipped = self.again + again, self.skipped + skipped
+        self.again_by_map += by_map
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count} positions, exact {self.exact}, read again {self.again} (by the map alone "
+            f"{self.again_by_map}), skipped {self.skipped}"
+        )
+
+
+def _with_a_compacted_topic(folder: Path) -> Path:
+    """The small estate, and `balances`, of which Kafka keeps only the newest record of each key."""
+    told = yaml.safe_load(SMALL.read_text(encoding="utf-8"))
+    config = {
+        "cleanup.policy": "compact",
+        "segment.ms": "1500",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "2000",
+    }
+    row = {"name": "balances", "cluster": "west", "partitions": 2, "replicas": 1, "min_insync_replicas": 1}
+    told["topics"].append({**row, "config": config})
+    told["replication"][0]["topics"].append("balances")
+    file = folder / "small-compacted.yaml"
+    file.write_text(yaml.safe_dump(told), encoding="utf-8")
+    return file
+
+
+def _write_until_compacted(
+    west: KafkaCluster, partitions: Any
+) -> dict[TopicPartition, list[tuple[int, bytes]]]:
+    """Few keys, again and again, in transactions; and all that was committed, what is gone included."""
+    written: dict[TopicPartition, dict[int, bytes]] = {tp: {} for tp in partitions}
+    for burst in range(5):
+        _write_in_transactions(west, "balances", 120, keys=40, first=burst * 120)
+        time.sleep(2.0)
+        for tp, records in _records(west, partitions, "read_committed").items():
+            written[tp].update(records)
+
+    def are_compacted() -> bool:
+        now = _records(west, partitions, "read_committed")
+        return all(len(now[tp]) < len(written[tp]) * 0.9 for tp in written)
+
+    _await(are_compacted)
+    _write_in_transactions(west, "balances", 120, keys=40, first=600)
+    for tp, records in _records(west, partitions, "read_committed").items():
+        written[tp].update(records)
+    return {tp: sorted(records.items()) for tp, records in written.items()}
+
+
+def _write_in_transactions(
+    west: KafkaCluster,
+    topic: str = "orders",
+    transactions: int = _TRANSACTIONS,
+    *,
+    keys: int = 0,
+    first: int = 0,
+) -> None:
+    """A fifth of them are aborted. `keys`: so many, or none; `first`: the number of the first one."""
+    chosen = random.Random(7 + first)  # noqa: S311 - the same each time
     producer = Producer({**west.properties, "transactional.id": "batches"}, logger=logger)
     producer.init_transactions(60)
-    for number in range(_TRANSACTIONS):
+    for number in range(first, first + transactions):
         producer.begin_transaction()
         for record in range(chosen.randint(1, 12)):
-            producer.produce("orders", f"batch {number} {record}".encode(), partition=chosen.randint(0, 1))
+            key = b"%d" % chosen.randrange(keys) if keys else None
+            value = f"batch {number} {record}".encode()
+            producer.produce(topic, value, key, partition=chosen.randint(0, 1))
         if chosen.random() < 0.2:
             producer.flush(20)
             producer.abort_transaction(20)
