@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any, Literal, Protocol
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.evidence.audit.kinds import audited_kind
-from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE
-from orchestrator.evidence.run_audit import run_inputs
 from orchestrator.moves.request import FailoverRequest, SwitchoverRequest
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.runs.plan import Plan, RunEvent, to_json
@@ -22,8 +19,8 @@ from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.cases import accepted_reread, faults_of
-from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
-from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, stopped_report
+from orchestrator.simulation.drill_audit import DrillAudit, audit_of_a_move, hide_a_ledger
+from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
@@ -184,12 +181,12 @@ class Drill:
         else:
             self._lose(simulation, facts)
             facts.failover = self._fail_over(simulation, lost_dc, evidence.folder / "run")
-        with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
-            self._go_on(simulation)
-            # Spark takes seconds to start: it does so while the last records are read.
-            session = pool.submit(start_spark, simulation, options.master)
-            facts.is_drained = self._drain(simulation)
-            return self._judge(simulation, evidence, facts, session)
+        self._go_on(simulation)
+        return self._conclude(simulation, evidence, facts)
+
+    def _audit(self) -> DrillAudit:
+        """What judges this rehearsal."""
+        return audit_of_a_move(self.options.master)
 
     def _break_mirror(self, simulation: Simulation) -> None:
         """Sabotage of what is copied: the mirror back is made from this one, and takes its settings over."""
@@ -353,34 +350,28 @@ class Drill:
         self._mark("everything read" if is_drained else "not everything was read in time")
         return is_drained
 
-    def _judge(
-        self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
-    ) -> DrillOutcome:
-        sabotage, mirror, failover = self.options.sabotage, self.mirror, facts.failover
-        if failover is None or facts.fault_at_s is None:
-            raise SimulationError("drill", "there is no failover to judge")
+    def _break(self, simulation: Simulation) -> None:
+        """Sabotage of what the audit looks at: copies at the target, or a ledger of a life at the source."""
+        sabotage, mirror = self.options.sabotage, self.mirror
         if sabotage.offset_shift and self.options.verb == "failover":
             self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
         if sabotage.doubles_records:
             self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
         if sabotage.hides_a_ledger:
             self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_SOURCE)}")
-        self._refuse_unbroken()
-        self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
-        inputs = run_inputs(
-            simulation.topology, mirror, failover, ledgers=simulation.ledgers, fault_at_s=facts.fault_at_s
-        )
-        spark = session.result()
-        try:
-            audit = run_audit(spark, inputs, keep=evidence.folder)
-        finally:
-            spark.stop()
+
+    def _conclude(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
+        """Let everything be read, compare, and write down what came of it."""
+        with self._audit().ready(simulation) as measure:
+            facts.is_drained = self._drain(simulation)
+            self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
+            self._break(simulation)
+            self._refuse_unbroken()
+            found = measure(facts, evidence.folder)
         self._mark("audit done")
-        ledgers = evidence.take_ledgers(simulation.ledgers)
-        replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
+        found.keep(evidence.folder, evidence.take_ledgers(simulation.ledgers))
         facts.notes += self._told_broken()
-        report = assembled_report(facts, audit, tuple(self.marks))
-        return DrillOutcome(folder=evidence.folder, report=report)
+        return DrillOutcome(folder=evidence.folder, report=found.report(facts, tuple(self.marks)))
 
     def _leave(self, simulation: Simulation, evidence: Evidence) -> None:
         if self.options.keep and simulation.folder.exists():

@@ -7,22 +7,18 @@ all clients (`evidence.audit.moves`).
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from orchestrator.adapters.kafka.records import count_committed
 from orchestrator.errors import SimulationError
-from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.clients.places import LIFE_AT_TARGET
-from orchestrator.evidence.run_audit import moves_inputs
 from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.cases import accepted_reread
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
-from orchestrator.simulation.drill_audit import hide_a_ledger, start_spark
-from orchestrator.simulation.drill_report import DrillFacts, returned_report
+from orchestrator.simulation.drill_audit import DrillAudit, audit_there_and_back, hide_a_ledger
+from orchestrator.simulation.drill_report import DrillFacts
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_right
@@ -64,11 +60,10 @@ class ReturnDrill(Drill):
         facts.moves, facts.failover = tuple(self.results), self.results[-1]
         stop_producers(simulation, facts.lost_dc)
         self._mark("producers ended")
-        with ThreadPoolExecutor(1, thread_name_prefix="spark") as pool:
-            session = pool.submit(start_spark, simulation, self.options.master)
-            facts.is_drained = self._drain_both(simulation)
-            stop_consumers(simulation, facts.lost_dc)
-            return self._compare(simulation, evidence, facts, session)
+        return self._conclude(simulation, evidence, facts)
+
+    def _audit(self) -> DrillAudit:
+        return audit_there_and_back(self.options.master)
 
     def _take(self, result: RunResult) -> None:
         """A move that did not end well ends the rehearsal: what follows would rehearse something else."""
@@ -140,7 +135,7 @@ class ReturnDrill(Drill):
     def _slack(self) -> int:
         return round(self.options.scenario.rate_records_per_s * 4)
 
-    def _drain_both(self, simulation: Simulation) -> bool:
+    def _drain(self, simulation: Simulation) -> bool:
         """Wait until consumers at the primary have read everything, and the standby has everything."""
         mirror = self.mirror
 
@@ -149,7 +144,9 @@ class ReturnDrill(Drill):
             self.tell.stage("drain", f"still to be read: {lags_text(left) or 'nothing'}")
             return not left and self._mirror_is_drained(simulation)
 
-        return self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
+        is_drained = self._await("drain", is_done, _DRAIN_TIMEOUT_S, None)
+        stop_consumers(simulation, only_datacenter(simulation.topology, mirror.source))
+        return is_drained
 
     def _mirror_is_drained(self, simulation: Simulation) -> bool:
         """The mirror has copied at least as many records as there are; a replay would be more.
@@ -172,22 +169,3 @@ class ReturnDrill(Drill):
             self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
         if sabotage.hides_a_ledger:
             self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)}")
-        self._refuse_unbroken()
-
-    def _compare(
-        self, simulation: Simulation, evidence: Evidence, facts: DrillFacts, session: Future[Any]
-    ) -> DrillOutcome:
-        self.tell.stage("audit", "comparing what was acknowledged with what is there and what was read")
-        self._break(simulation)
-        results = [result.as_json() for result in self.results]
-        inputs = moves_inputs(simulation.topology, self.mirror, results, ledgers=simulation.ledgers)
-        spark = session.result()
-        try:
-            audit = run_audit(spark, inputs, keep=evidence.folder)
-        finally:
-            spark.stop()
-        self._mark("audit done")
-        ledgers = evidence.take_ledgers(simulation.ledgers)
-        replace(inputs, ledgers=str(ledgers)).write(evidence.folder)
-        facts.notes += self._told_broken()
-        return DrillOutcome(folder=evidence.folder, report=returned_report(facts, audit, tuple(self.marks)))
