@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.moves.support import refuse_unsupported, unsupported
@@ -115,7 +115,7 @@ def _not_followed(simulation: Simulation, watched: Watched, slack: float) -> Ite
 
 
 def unsteady(
-    simulation: Simulation, scenario: Scenario, mirror: Replication, *, began_at_s: float, now_s: float
+    simulation: Simulation, scenario: Scenario, watched: Iterable[Watched], *, began_at_s: float, now_s: float
 ) -> Iterator[str]:
     """Why the load that began then is not steady yet, in words; nothing once it is.
 
@@ -127,11 +127,12 @@ def unsteady(
     if written < wanted:
         yield f"{written:,} of {wanted:,.0f} records acknowledged"
         return
-    seen_at_s = read_samples(simulation.cluster(mirror.target), mirror.samples_topic).last_good_at_s
-    if seen_at_s is None or seen_at_s < began_at_s + min(_WATCHED_S, scenario.steady_s):
-        yield "the watcher has not seen it yet"
-    elif now_s - seen_at_s > simulation.topology.failover.max_position_age_s / 2:
-        yield f"the watcher is {now_s - seen_at_s:.1f} s behind"
+    for one in watched:
+        seen_at_s = read_samples(simulation.cluster(one.kept_at), one.samples_topic).last_good_at_s
+        if seen_at_s is None or seen_at_s < began_at_s + min(_WATCHED_S, scenario.steady_s):
+            yield f"the watcher at {one.kept_at} has not seen {one.cluster} at it yet"
+        elif now_s - seen_at_s > simulation.topology.failover.max_position_age_s / 2:
+            yield f"the watcher at {one.kept_at} is {now_s - seen_at_s:.1f} s behind"
 
 
 def _not_at_target(simulation: Simulation, mirror: Replication) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,7 +44,9 @@ from orchestrator.simulation.workload.install import (
 from orchestrator.simulation.workload.progress import lags, lags_text, workload_progress
 from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
 from orchestrator.snapshot.live.reader import read_samples
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.snapshot.watched import Watched, watched_along
+from orchestrator.topology.flows import samples_topic
+from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.topology.verbs import MovingVerb
 from orchestrator.verbs.live.failover_procedure import run_failover
 from orchestrator.verbs.live.run_result import RunResult
@@ -124,6 +126,16 @@ class Drill:
         return self.topology.replication[0]
 
     @property
+    def home(self) -> str:
+        """The cluster that applications leave, or that is lost."""
+        return self.mirror.source
+
+    @property
+    def away(self) -> str:
+        """Where its applications go."""
+        return self.mirror.target
+
+    @property
     def faults(self) -> tuple[FaultKind, ...]:
         """Those that this rehearsal does."""
         return faults_of(self.options.verb, self.options.scenario)
@@ -133,7 +145,7 @@ class Drill:
         refuse_unsupported(self.topology, "drill")
         refuse_impossible(backend_named(self.options.backend), *self.faults)
         mirror, options = self.mirror, self.options
-        for consumer in self.topology.consumers_of(mirror.source):
+        for consumer in self._audited():
             audited_kind(consumer.kind)
         evidence = Evidence.begin(options.out, self.topology.name, time.time())
         facts = DrillFacts(
@@ -147,7 +159,7 @@ class Drill:
             accepted_loss=options.accept_loss,
             started_at_s=time.time(),
         )
-        self.tell.stage("bring up", "two data centres, a mirror, a place for lock and journal")
+        self.tell.stage("bring up", "the data centres, the mirrors, a place for lock and journal")
         simulation = simulation_up(
             self.topology,
             name=evidence.folder.name,
@@ -165,9 +177,13 @@ class Drill:
         finally:
             self._leave(simulation, evidence)
 
+    def _audited(self) -> Sequence[Consumer]:
+        """The consumers whose ledgers are compared."""
+        return self.topology.consumers_of(self.home)
+
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         options = self.options
-        lost_dc = only_datacenter(simulation.topology, self.mirror.source)
+        lost_dc = only_datacenter(simulation.topology, self.home)
         self._mark("simulation up")
         self._break_mirror(simulation)
         self._work(simulation)
@@ -221,7 +237,7 @@ class Drill:
 
     def _work(self, simulation: Simulation) -> None:
         """Start the applications, and wait until each is where the scenario wants it to be."""
-        scenario = self.options.sabotage.applied_to(self.options.scenario, self.options.verb)
+        scenario = self._load()
         begin_work(simulation, scenario, self.tell.stage)
         self._mark("applications at work")
         began_at_s, deadline = time.time(), time.monotonic() + scenario.steady_s
@@ -231,19 +247,29 @@ class Drill:
 
         def is_steady() -> bool:
             now_s = time.time()
-            missing = list(unsteady(simulation, scenario, self.mirror, began_at_s=began_at_s, now_s=now_s))
+            missing = list(
+                unsteady(simulation, scenario, self._watched(), began_at_s=began_at_s, now_s=now_s)
+            )
             self.tell.stage("steady load", "; ".join(missing) or self._progress_text(simulation))
             return not missing
 
         problem = "the load did not become steady: is this machine too busy?"
         self._await("steady load", is_steady, _STEADY_TIMEOUT_S, problem)
 
+    def _load(self) -> Scenario:
+        """What the applications do."""
+        return self.options.sabotage.applied_to(self.options.scenario, self.options.verb)
+
+    def _watched(self) -> Sequence[Watched]:
+        """What a watcher has to have seen before a fault is worth rehearsing."""
+        return (watched_along(self.topology, self.mirror),)
+
     @contextmanager
     def _stalled_mirror(self, simulation: Simulation) -> Iterator[None]:
         """The mirror's workers stand still for the last moments of the source, and then go on."""
         stall_s = self.options.scenario.mirror_stall_s
-        site = simulation.site(only_datacenter(simulation.topology, self.mirror.target))
-        workers = [worker.program for worker in simulation.estate.workers_of(self.mirror.target)]
+        site = simulation.site(only_datacenter(simulation.topology, self.away))
+        workers = [worker.program for worker in simulation.estate.workers_of(self.away)]
         if stall_s:
             self.tell.stage("fault", f"the mirror stalls for {stall_s:g} s, as a link to a dying site does")
             self._mark("mirror stalls")
@@ -257,10 +283,10 @@ class Drill:
 
     def _detect(self, simulation: Simulation, facts: DrillFacts) -> None:
         """Wait until the watcher at the surviving side has noticed by itself."""
-        target = simulation.cluster(self.mirror.target)
+        target = simulation.cluster(self.away)
 
         def is_noticed() -> bool:
-            return read_samples(target, self.mirror.samples_topic).is_source_failing
+            return read_samples(target, samples_topic(self.home)).is_source_failing
 
         self._await("fault", is_noticed, _DETECT_TIMEOUT_S, "the watcher did not notice the loss")
         facts.detected_at_s = time.time()
@@ -270,7 +296,7 @@ class Drill:
         self.tell.stage("failover", "observing, planning, judging the gates")
         self._mark("failover commanded")
         request = FailoverRequest(
-            to=self.mirror.target,
+            to=self.away,
             attested=(lost_dc,),
             accept_loss=self.options.accept_loss,
             acknowledge=ACKNOWLEDGED if self.options.verb == "failback" else "",
@@ -282,7 +308,7 @@ class Drill:
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self._followed(simulation, self.mirror.target),
+            on_event=self._followed(simulation, self.away),
             offset_shift=self.options.sabotage.offset_shift if self.options.verb == "failover" else 0,
             folder=folder,
             is_new_estate=True,
@@ -292,7 +318,8 @@ class Drill:
         self.tell.stage("switchover", "observing, planning, judging the gates")
         self._mark("switchover commanded", "fault")
         request = SwitchoverRequest(
-            to=self.mirror.target,
+            to=self.away,
+            left="" if self.topology.mirror(self.home, self.away) else self.home,
             accept_reread=accepted_reread(self.topology, self.options.sabotage),
             by="drill",
             reason="rehearsal of a planned move",
@@ -301,7 +328,7 @@ class Drill:
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self._shifted(simulation, self.mirror.target),
+            on_event=self._shifted(simulation, self.away),
             folder=evidence.folder / "run",
             is_new_estate=True,
         )
@@ -319,7 +346,7 @@ class Drill:
         shift = self.options.sabotage.offset_shift
         if not shift:
             return on_event
-        groups = applied_groups(simulation.topology.consumers_of(self.mirror.source))
+        groups = applied_groups(simulation.topology.consumers_of(self.home))
         return shifted_once_placed(simulation.cluster(cluster), groups, shift, self.broken, on_event)
 
     def _take_plan(self, plan: Plan) -> None:

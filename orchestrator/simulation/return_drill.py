@@ -25,7 +25,7 @@ from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_ri
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
-from orchestrator.snapshot.watched import watched_along
+from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
@@ -42,7 +42,7 @@ class ReturnDrill(Drill):
     results: list[RunResult] = field(default_factory=list)
 
     def _rehearse(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
-        home, standby = self.mirror.source, self.mirror.target
+        home, standby = self.home, self.away
         facts.lost_dc = only_datacenter(simulation.topology, home)
         self._mark("simulation up")
         self._break_mirror(simulation)
@@ -86,7 +86,7 @@ class ReturnDrill(Drill):
         self.tell.stage("failback", "observing, planning, judging the gates")
         self._mark("failback commanded")
         request = FailbackRequest(
-            to=self.mirror.source,
+            to=self.home,
             acknowledge=ACKNOWLEDGED,
             accept_reread=accepted_reread(self.topology, self.options.sabotage),
             by="drill",
@@ -96,7 +96,7 @@ class ReturnDrill(Drill):
             simulation.topology,
             request,
             on_plan=self._take_plan,
-            on_event=self._shifted(simulation, self.mirror.source),
+            on_event=self._shifted(simulation, self.home),
             folder=evidence.folder / "runs" / f"{cycle}-failback",
             is_new_estate=True,
         )
@@ -110,26 +110,27 @@ class ReturnDrill(Drill):
             time.sleep(_POLL_S)
 
         def is_settled() -> bool:
-            behind = {name: lag for name, lag in lags(simulation, cluster).items() if lag > self._slack}
+            left = self._unread(simulation, cluster)
+            behind = {name: lag for name, lag in left.items() if lag > self._slack}
             missing = [f"still behind: {lags_text(behind)}"] if behind else []
-            if cluster == self.mirror.source:
+            if cluster == self.home:
                 missing += self._unwatched(simulation, since_s)
             self.tell.stage(f"at {cluster}", "; ".join(missing) or "all have caught up")
             return not missing
 
         # What was broken on purpose is for the audit to find, however the applications fare.
-        is_broken = cluster == self.mirror.source and self.options.sabotage is not NONE
-        seen = ", or the watcher did not follow them," if cluster == self.mirror.source else ""
+        is_broken = cluster == self.home and self.options.sabotage is not NONE
+        seen = ", or the watcher did not follow them," if cluster == self.home else ""
         problem = None if is_broken else f"the applications did not catch up at {cluster}{seen}"
         self._await(f"at {cluster}", is_settled, _SETTLED_TIMEOUT_S, problem)
 
+    def _unread(self, simulation: Simulation, cluster: str) -> dict[str, int]:
+        """By consumer that works at a cluster, how many records it has still to process."""
+        return lags(simulation, cluster)
+
     def _unwatched(self, simulation: Simulation, since_s: float) -> list[str]:
-        """What the watcher has still to see since then, so that a loss of the source can be judged."""
-        mirror = self.mirror
-        history = read_samples(simulation.cluster(mirror.target), mirror.samples_topic)
-        seen_s = history.last_good_at_s or 0.0
-        missing = list(unwatched(history, watched_along(simulation.topology, mirror)))
-        return missing if seen_s >= since_s else [f"the watcher has not seen {mirror.source} yet", *missing]
+        """What the watchers have still to see since then, so that a loss can be judged."""
+        return [line for watched in self._watched() for line in _unseen(simulation, watched, since_s)]
 
     @property
     def _slack(self) -> int:
@@ -169,3 +170,10 @@ class ReturnDrill(Drill):
             self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
         if sabotage.hides_a_ledger:
             self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)}")
+
+
+def _unseen(simulation: Simulation, watched: Watched, since_s: float) -> list[str]:
+    history = read_samples(simulation.cluster(watched.kept_at), watched.samples_topic)
+    missing = list(unwatched(history, watched))
+    seen_s = history.last_good_at_s or 0.0
+    return missing if seen_s >= since_s else [f"the watcher has not seen {watched.cluster} yet", *missing]
