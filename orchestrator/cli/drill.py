@@ -36,10 +36,19 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         None, "--load", metavar="NAME", help="How much the applications do: default, small or tiny."
     ),
     verb: str | None = typer.Option(
-        None, "--verb", metavar="VERB", help="What is rehearsed: failover (default), switchover or failback."
+        None,
+        "--verb",
+        metavar="VERB",
+        help="What is rehearsed: failover (default), switchover, failback, or return (nothing is moved).",
+    ),
+    lose: str | None = typer.Option(
+        None,
+        "--lose",
+        metavar="SITE",
+        help="Which site or cluster, where several can be (default: the first).",
     ),
     cycles: int = typer.Option(
-        1, "--cycles", metavar="N", min=1, help="With --verb failback: there and back N times."
+        1, "--cycles", metavar="N", min=1, help="With --verb failback or return: there and back N times."
     ),
     backend: str = BACKEND,
     sabotage: str | None = typer.Option(
@@ -77,22 +86,22 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.evidence.manifest.signing import sign_folder
     from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
-    from orchestrator.simulation.cases import asked_for, cases_of
-    from orchestrator.simulation.drill import Drill, DrillOptions
-    from orchestrator.simulation.return_drill import ReturnDrill
+    from orchestrator.simulation.cases import asked_for, cases_at
+    from orchestrator.simulation.drill import DrillOptions
+    from orchestrator.simulation.rehearsals import rehearsal_of
     from orchestrator.simulation.sabotage import NONE, sabotage_named
     from orchestrator.topology.loading import load_topology
 
     backend_named(backend)
     broken, file_as_is = sabotage_named(sabotage), load_topology(file)
-    case, chosen = asked_for(scenario, load, verb, broken, cases_of(file_as_is))
+    case, chosen = asked_for(scenario, load, verb, broken, cases_at(lose, file_as_is))
     if listed:
         show_cases(file_as_is, chosen, as_json=as_json)
         return
-    if cycles > 1 and case.verb != "failback":
+    if cycles > 1 and case.verb not in {"failback", "return"}:
         raise UsageError(
             f"--cycles {cycles}",
-            f"a drill of a {case.verb} has one cycle; a failback can be rehearsed several times",
+            f"a drill of a {case.verb} has one cycle; a failback or a return can be rehearsed several times",
             "leave it out, or take --verb failback",
         )
     if cycles > 1 and case.sabotage is not NONE:
@@ -102,6 +111,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         out=out,
         case=case.name,
         verb=case.verb,
+        leaves=case.leaves,
         backend=backend,
         cycles=cycles,
         scenario=replace(chosen, seed=secrets.randbelow(_SEEDS) if seed is None else seed),
@@ -114,7 +124,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     topology = case.applied_to(file_as_is)
     # It may be edited while the drill runs: the report is of what was loaded.
     content, key = file.read_bytes(), key_of(signing_key)
-    rehearsal = ReturnDrill if case.verb == "failback" else Drill
+    rehearsal = rehearsal_of(topology, case)
     with Narrator() as tell:
         moves = MovesTold(tell, full=full)
         outcome = rehearsal(topology, options, tell, moves.take_plan, moves.take_event).run()

@@ -135,6 +135,15 @@ def unsteady(
             yield f"the watcher at {one.kept_at} is {now_s - seen_at_s:.1f} s behind"
 
 
+def copies_missing(simulation: Simulation, clusters: Collection[str]) -> dict[str, int]:
+    """By mirror between two of these clusters, how many records of its source it has not copied yet."""
+    return {
+        f"{mirror.source} → {mirror.target}": _not_at_target(simulation, mirror)
+        for mirror in simulation.topology.replication
+        if {mirror.source, mirror.target} <= set(clusters)
+    }
+
+
 def _not_at_target(simulation: Simulation, mirror: Replication) -> int:
     """Records at the source of which there is no copy, by the logs themselves: nobody else writes to these.
 

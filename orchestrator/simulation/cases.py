@@ -22,6 +22,10 @@ from orchestrator.topology.model import MaxLoss, Topology
 from orchestrator.topology.standby import standbys_of
 from orchestrator.topology.verbs import MOVING_VERBS, MovingVerb
 
+DrillVerb = MovingVerb | Literal["return"]
+"""What a rehearsal does: one of the moves, or a loss and a return in which nothing is moved."""
+DRILL_VERBS: tuple[DrillVerb, ...] = (*MOVING_VERBS, "return")
+
 Expected = Literal["valid", "invalid", "unknown", "refused"]
 """What a rehearsal ends with: a verdict, or a gate that refuses the move, so that nothing is done."""
 
@@ -32,12 +36,14 @@ _SAID_OF_FAULT: Mapping[FaultKind, str] = {
     "pause": "mirror stalls",
     "partition": "link cut",
 }
-_MOVES: Mapping[MovingVerb, str] = {
+_MOVES: Mapping[DrillVerb, str] = {
     "failover": "a failover",
     "switchover": "a planned move",
     "failback": "a failover, the site's return and a failback",
+    "return": "nothing is moved, and the site returns",
 }
-_SEVERAL_PLACES = frozenset({"active-active", "aggregation"})
+SEVERAL_AT_WORK = frozenset({"active-active", "aggregation"})
+"""Layouts in which several clusters are at work, so that one of them has to be named."""
 _ACCEPTED_REREAD, _ACCEPTED_IN_TRANSACTIONS = 20_000, 1_000_000
 # Records that are written beforehand, copied, read and audited in a second, on two cores.
 _RECORDS_PER_S = 1_500.0
@@ -61,7 +67,7 @@ class Case:
     """
 
     name: str
-    verb: MovingVerb
+    verb: DrillVerb
     expected: Expected
     sabotage: Sabotage = NONE
     budget_records: int | None = None
@@ -72,7 +78,8 @@ class Case:
     @property
     def says(self) -> str:
         """What is rehearsed, in words."""
-        said = f"{_MOVES[self.verb]}{f', {self.leaves} is left' if self.leaves else ''}"
+        how = "lost" if self.verb == "return" else "left"
+        said = f"{_MOVES[self.verb]}{f', {self.leaves} is {how}' if self.leaves else ''}"
         return f"{said}: {self.broken}" if self.broken else said
 
     @property
@@ -90,7 +97,7 @@ class Case:
         """How long it takes under a load: as measured, or by what more there is to do than what was."""
         if load.name in self.measured_s:
             return Took(self.measured_s[load.name], is_measured=True)
-        of_verb = next(case for case in CASES if (case.verb, case.expected) == (self.verb, "valid"))
+        of_verb = next(case for case in _EVERY if (case.verb, case.expected) == (self.verb, "valid"))
         base = self.measured_s.get(TINY.name, of_verb.measured_s[TINY.name])
         legs = 2 if self.verb == "failback" else 1
         longer = load.steady_s - TINY.steady_s + legs * (load.after_s - TINY.after_s)
@@ -103,7 +110,10 @@ class Case:
             return "the file has no mirror"
         if reasons := unsupported(topology, "drill"):
             return f"`dcctl drill FILE` cannot rehearse it yet: {'; '.join(reasons)}"
-        return self.sabotage.lacks(topology, self.leaves or topology.replication[0].source)
+        leaves = self.leaves or topology.replication[0].source
+        if len(topology.clusters[leaves].datacenters) > 1:
+            return f"{leaves} stands at several sites: the loss of one of them moves nothing"
+        return self.sabotage.lacks(topology, leaves)
 
     def applied_to(self, topology: Topology) -> Topology:
         """The topology that is rehearsed."""
@@ -113,11 +123,11 @@ class Case:
         return replace(topology, failover=replace(topology.failover, max_loss=budget))
 
 
-def faults_of(verb: MovingVerb, load: Scenario) -> tuple[FaultKind, ...]:
+def faults_of(verb: DrillVerb, load: Scenario) -> tuple[FaultKind, ...]:
     """The faults that a rehearsal does: none for a planned move."""
     if verb == "switchover":
         return ()
-    return ("kill", "pause") if load.mirror_stall_s else ("kill",)
+    return ("kill", "pause") if load.mirror_stall_s and verb != "return" else ("kill",)
 
 
 def accepted_reread(topology: Topology, sabotage: Sabotage) -> int:
@@ -133,11 +143,11 @@ def accepted_reread(topology: Topology, sabotage: Sabotage) -> int:
 
 def _declared() -> Iterable[Case]:
     # Under `tiny` on two busy cores, with the smallest estate that has a way back.
-    measured = {"failover": 100, "switchover": 75, "failback": 260}
-    for verb in MOVING_VERBS:
+    measured = {"failover": 100, "switchover": 75, "failback": 260, "return": 90}
+    for verb in DRILL_VERBS:
         yield Case(name=verb, verb=verb, expected="valid", measured_s={TINY.name: measured[verb]})
     yield Case(name="over-budget", verb="failover", expected="refused", budget_records=0)
-    for verb in MOVING_VERBS:
+    for verb in DRILL_VERBS:
         for sabotage in KINDS.values():
             # Where the engine had no time for a first sync, the plan sees what the mirror dropped.
             accepted = 20_000 if sabotage.connector_overrides and verb == "failover" else None
@@ -150,24 +160,44 @@ def _declared() -> Iterable[Case]:
             )
 
 
-CASES: tuple[Case, ...] = tuple(_declared())
+_EVERY: tuple[Case, ...] = tuple(_declared())
+CASES: tuple[Case, ...] = tuple(case for case in _EVERY if case.verb != "return")
+"""Those of a file with one mirror and one place to go to."""
+_RETURNS: tuple[Case, ...] = tuple(case for case in _EVERY if case.verb == "return")
 
 
 def cases_of(topology: Topology) -> tuple[Case, ...]:
-    """The cases of a file: each of them once, or where several clusters may be left, once for each of these.
+    """The cases of a file: each of them once, or where several clusters are at work, once for each of these.
 
-    Where nobody writes, nothing can be lost, and no producer's right be withdrawn.
+    A cluster whose applications have nowhere to go can be lost, and return. Where nobody writes, nothing can
+    be lost, and no producer's right be withdrawn.
     """
-    if not topology.is_laid_out(_SEVERAL_PLACES):
+    if not topology.is_laid_out(SEVERAL_AT_WORK):
         return CASES
-    found = tuple(
+    return tuple(
         replace(case, name=f"{case.name}-{cluster}", leaves=cluster, measured_s={})
         for cluster in topology.clusters
-        if standbys_of(topology, cluster)
-        for case in CASES
+        for case in (CASES if standbys_of(topology, cluster) else _RETURNS)
         if topology.producers_of(cluster) or not (case.budget_records == 0 or case.sabotage.withdraws_a_right)
+        if not (case.verb == "return" and (case.sabotage.offset_shift or case.sabotage.withdraws_a_right))
     )
-    return found or CASES
+
+
+def cases_at(lose: str | None, topology: Topology) -> tuple[Case, ...]:
+    """The cases of a file in which a cluster, or the one at a site, is left or lost; all without `lose`.
+
+    Raises `UsageError` where none is.
+    """
+    cases = cases_of(topology)
+    if lose is None:
+        return cases
+    leaves = {case.leaves or topology.replication[0].source for case in cases if topology.replication}
+    found = [name for name in topology.clusters if lose == name]
+    found = found or [name for name, one in topology.clusters.items() if lose in one.datacenters]
+    chosen = tuple(case for case in cases if (case.leaves or topology.replication[0].source) in found)
+    if not chosen:
+        raise _unknown("--lose", lose, sorted(leaves))
+    return chosen
 
 
 def case_named(name: str, cases: Sequence[Case] = CASES) -> Case:
@@ -185,8 +215,10 @@ def load_named(name: str) -> Scenario:
     raise _unknown("--load", name, list(SCENARIOS))
 
 
-def case_of(verb: MovingVerb, sabotage: Sabotage, cases: Sequence[Case] = CASES) -> Case:
-    """The first case that `--verb` and `--sabotage` describe."""
+def case_of(verb: DrillVerb | None, sabotage: Sabotage, cases: Sequence[Case] = CASES) -> Case:
+    """The first case that `--verb` and `--sabotage` describe; without a verb a failover, if there is one."""
+    if verb is None:
+        verb = next((case.verb for case in cases if case.verb == "failover"), "return")
     described = (verb, sabotage, None)
     for case in cases:
         if (case.verb, case.sabotage, case.budget_records) == described:
@@ -217,10 +249,10 @@ def asked_for(
             )
         scenario, load = None, scenario
     chosen = load_named(load or SCENARIOS["default"].name)
-    if verb is not None and verb not in MOVING_VERBS:
-        raise _unknown("--verb", verb, list(MOVING_VERBS))
+    if verb is not None and verb not in DRILL_VERBS:
+        raise _unknown("--verb", verb, list(DRILL_VERBS))
     if scenario is None:
-        return case_of(verb or "failover", sabotage, cases), chosen
+        return case_of(verb, sabotage, cases), chosen
     case = case_named(scenario, cases)
     if verb not in (None, case.verb):
         problem = f"rehearses a {case.verb}, and --verb says {verb}"

@@ -18,7 +18,7 @@ from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.cases import accepted_reread, faults_of
+from orchestrator.simulation.cases import DrillVerb, accepted_reread, faults_of
 from orchestrator.simulation.drill_audit import DrillAudit, audit_of_a_move, hide_a_ledger
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
@@ -47,7 +47,6 @@ from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.watched import Watched, watched_along
 from orchestrator.topology.flows import samples_topic
 from orchestrator.topology.model import Consumer, Replication, Topology
-from orchestrator.topology.verbs import MovingVerb
 from orchestrator.verbs.live.failover_procedure import run_failover
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.switchover_procedure import run_switchover
@@ -76,13 +75,15 @@ class DrillOptions:
     """How to rehearse. `out` is the folder under which each drill leaves one of its own.
 
     `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
-    the way back, `cycles` times (`return_drill`). `backend`: what runs the servers. `case`: the name of what
-    is rehearsed (`cases`).
+    the way back, `cycles` times (`return_drill`); or a loss and a return without any move (`active_drill`).
+    `leaves`: the cluster that is left or lost, where the file has several. `backend`: what runs the servers.
+    `case`: the name of what is rehearsed (`cases`).
     """
 
     out: Path
     case: str = ""
-    verb: MovingVerb = "failover"
+    verb: DrillVerb = "failover"
+    leaves: str = ""
     backend: str = DEFAULT_BACKEND
     cycles: int = 1
     scenario: Scenario = DEFAULT
@@ -189,7 +190,7 @@ class Drill:
         self._work(simulation)
         facts.lost_dc = lost_dc
         if options.sabotage.withdraws_a_right:
-            self.broken.append(withdraw_a_right(simulation.topology, self.mirror, self.mirror.target))
+            self.broken.append(withdraw_a_right(simulation.topology, self.home, self.away))
         if options.verb == "switchover":
             facts.fault_at_s = time.time()
             facts.failover = self._switch_over(simulation, evidence)
@@ -226,14 +227,17 @@ class Drill:
     def _lose(self, simulation: Simulation, facts: DrillFacts) -> None:
         """Kill the source's site, and wait until the watcher at the other one has noticed."""
         with self._stalled_mirror(simulation):
-            facts.fault_at_s = time.time()
-            self._mark(f"{facts.lost_dc} killed", "fault")
-            self.tell.stage("fault", f"killing {facts.lost_dc}: everything that runs, and its disks")
-            if self.standing is not None:
-                self.standing.lost(facts.lost_dc)
-            simulation.site(facts.lost_dc).kill()
-        facts.take_loss(verified=simulation.site(facts.lost_dc).state == "killed")
+            self._kill(simulation, facts)
         self._detect(simulation, facts)
+
+    def _kill(self, simulation: Simulation, facts: DrillFacts) -> None:
+        facts.fault_at_s = time.time()
+        self._mark(f"{facts.lost_dc} killed", "fault")
+        self.tell.stage("fault", f"killing {facts.lost_dc}: everything that runs, and its disks")
+        if self.standing is not None:
+            self.standing.lost(facts.lost_dc)
+        simulation.site(facts.lost_dc).kill()
+        facts.take_loss(verified=simulation.site(facts.lost_dc).state == "killed")
 
     def _work(self, simulation: Simulation) -> None:
         """Start the applications, and wait until each is where the scenario wants it to be."""
@@ -385,7 +389,7 @@ class Drill:
         if sabotage.doubles_records:
             self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
         if sabotage.hides_a_ledger:
-            self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_SOURCE)}")
+            self.broken.append(f"hidden {hide_a_ledger(simulation, self.home, LIFE_AT_SOURCE)}")
 
     def _conclude(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         """Let everything be read, compare, and write down what came of it."""

@@ -20,7 +20,6 @@ from orchestrator.evidence.audit.run import run_audit
 from orchestrator.evidence.run_audit import audit_session, moves_inputs, run_inputs
 from orchestrator.simulation.drill_report import DrillFacts, Mark, assembled_report, returned_report
 from orchestrator.simulation.running import Simulation
-from orchestrator.topology.model import Replication
 
 
 class Measured(Protocol):
@@ -127,9 +126,11 @@ def start_spark(simulation: Simulation, master: str) -> SparkSession:
             del os.environ[variable]
 
 
-def hide_a_ledger(simulation: Simulation, mirror: Replication, life: int) -> str:
-    """Sabotage: take the first producer's ledger of one life away. Returns its path among the ledgers."""
-    producer = simulation.topology.producers_of(mirror.source)[0]
+def hide_a_ledger(simulation: Simulation, cluster: str, life: int) -> str:
+    """Sabotage: take the ledger of one life of a cluster's first producer away. Returns its path among the
+    ledgers.
+    """
+    producer = simulation.topology.producers_of(cluster)[0]
     path = sends_path(simulation.ledgers, producer.name, life)
     path.rename(path.with_suffix(".hidden"))
     return path.relative_to(simulation.ledgers).as_posix()

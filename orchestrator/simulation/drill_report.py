@@ -26,10 +26,10 @@ from orchestrator.evidence.report.run_parts import (
 from orchestrator.evidence.report.scope import rehearsal_limits
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.simulation.backend import backend_named, limits_of
+from orchestrator.simulation.cases import DrillVerb
 from orchestrator.simulation.state import DEFAULT_BACKEND
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.topology.verbs import MovingVerb
 from orchestrator.verbs.live.run_result import RunResult
 
 
@@ -42,7 +42,7 @@ class Mark:
     kind: Literal["phase", "fault", "event"] = "event"
 
 
-_NOBODY_ASKED = "nobody was asked: a rehearsal gives the command by itself"
+NOBODY_ASKED = "nobody was asked: a rehearsal gives the command by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class DrillFacts:
     scenario: Scenario
     case: str = ""
     sabotage: str | None
-    verb: MovingVerb = "failover"
+    verb: DrillVerb = "failover"
     backend: str = DEFAULT_BACKEND
     accepted_loss: int | None
     started_at_s: float
@@ -103,7 +103,7 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     if failover.outcome != "ok":
         reasons = [f"the {facts.verb} ended {failover.outcome}: {failover.reason}", *reasons]
         verdict = "unknown" if verdict == "valid" else verdict
-    frame = _frame(facts, marks)
+    frame = frame_part(facts, marks)
     return {
         **frame,
         "timeline": [*frame["timeline"], *first_record_moments(failover)],
@@ -115,8 +115,8 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         "gates": [gate_part(gate) for gate in failover.gates],
         "steps": [step_part(step, failover) for step in failover.steps],
         "plan": plan_part(facts.topology, failover.plan, facts.accepted_loss),
-        "responsible": responsible_part(failover, approval=_NOBODY_ASKED),
-        **_measured(facts, audit.parts()),
+        "responsible": responsible_part(failover, approval=NOBODY_ASKED),
+        **measured_part(facts, audit.parts()),
     }
 
 
@@ -127,15 +127,15 @@ def returned_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark]
         raise AuditError("drill", "there is no failback to judge")
     verdict, reasons = judge_moves(audit, is_fault_verified=facts.fault_verified, is_drained=facts.is_drained)
     return {
-        **_frame(facts, marks),
+        **frame_part(facts, marks),
         "verdict": verdict,
         "reasons": [*reasons, *facts.notes],
         "run_id": failback.run_id,
         "gates": [gate_part(gate) for gate in failback.gates],
         "steps": [step_part(step, failback) for step in failback.steps],
         "plan": plan_part(facts.topology, failback.plan, facts.accepted_loss),
-        "responsible": responsible_part(failback, approval=_NOBODY_ASKED),
-        **_measured(facts, _with_stated_loss(audit.parts(), facts.moves)),
+        "responsible": responsible_part(failback, approval=NOBODY_ASKED),
+        **measured_part(facts, _with_stated_loss(audit.parts(), facts.moves)),
     }
 
 
@@ -153,7 +153,7 @@ def _with_stated_loss(parts: dict[str, Any], moves: Sequence[RunResult]) -> dict
     return {**parts, "moves": rows}
 
 
-def _measured(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
+def measured_part(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
     """What was measured, in its own terms and in those of recovery, beside the objectives of the file."""
     recovery = recovery_part(parts, facts.mirror.source, facts.fault_at_s)
     objectives = objectives_part(facts.topology.failover.objectives, recovery, parts["rto"])
@@ -165,7 +165,7 @@ def stopped_report(
 ) -> dict[str, Any]:
     """The report of a drill that was refused or stopped on the way: nothing was proved, and it says why."""
     return {
-        **_frame(facts, marks),
+        **frame_part(facts, marks),
         "verdict": "unknown",
         "reasons": [f"{error.subject}: {error.problem}", *facts.notes],
         "rto": {"seconds": None},
@@ -177,7 +177,8 @@ def stopped_report(
 _NOTHING_MEASURED = {"rto_s": None, "rpo_records": None, "rpo_s": None}
 
 
-def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
+def frame_part(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
+    """What a drill knows of itself, however it ended."""
     return {
         "format_version": 1,
         "topology": facts.topology.name,
@@ -196,9 +197,9 @@ def _frame(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
             facts.topology,
             backend_limits=limits_of(backend_named(facts.backend)),
             rate_records_per_s=facts.scenario.rate_records_per_s,
-            mirror_stall_s=facts.scenario.mirror_stall_s,
+            mirror_stall_s=facts.scenario.mirror_stall_s if facts.verb != "return" else 0.0,
             is_planned=facts.verb == "switchover",
-            returns=facts.verb == "failback",
+            returns=facts.verb in {"failback", "return"},
         ),
         "fault": _fault(facts),
         "faults": _faults(facts),
@@ -213,7 +214,7 @@ def _began(facts: DrillFacts) -> dict[str, str]:
         "who": by["who"],
         "host": by["host"],
         "command": f"drill, {facts.verb}",
-        "approval": _NOBODY_ASKED,
+        "approval": NOBODY_ASKED,
     }
 
 

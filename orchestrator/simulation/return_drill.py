@@ -54,7 +54,7 @@ class ReturnDrill(Drill):
             self._work_on(simulation, standby)
             self._return(simulation, facts.lost_dc)
             if self.options.sabotage.withdraws_a_right:
-                self.broken.append(withdraw_a_right(simulation.topology, self.mirror, home))
+                self.broken.append(withdraw_a_right(simulation.topology, home, home))
             self._take(self._fail_back(simulation, evidence, cycle))
             self._work_on(simulation, home)
         facts.moves, facts.failover = tuple(self.results), self.results[-1]
@@ -169,7 +169,7 @@ class ReturnDrill(Drill):
         if sabotage.doubles_records:
             self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
         if sabotage.hides_a_ledger:
-            self.broken.append(f"hidden {hide_a_ledger(simulation, mirror, LIFE_AT_TARGET)}")
+            self.broken.append(f"hidden {hide_a_ledger(simulation, self.home, LIFE_AT_TARGET)}")
 
 
 def _unseen(simulation: Simulation, watched: Watched, since_s: float) -> list[str]:

@@ -22,7 +22,6 @@ from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.topology.verbs import MovingVerb
 from orchestrator.values import TopicPartition
 
 _FILTER = {
@@ -66,13 +65,16 @@ class Sabotage:
         producers = topology.producers_of(primary)
         if self.offset_shift and not groups:
             return f"no group of the file works at {primary}"
-        if not producers:
+        sources = [mirror.source for mirror in topology.replication if mirror.target == primary]
+        if not producers and not any(topology.producers_of(source) for source in sources):
+            return f"no producer of the file works at {primary}"
+        if self.withdraws_a_right and not producers:
             return f"no producer of the file works at {primary}"
         if self.withdraws_a_right and (producers[0].principal is None or len(producers[0].topics) < 2):
             return f"producer {producers[0].name} has no principal of its own that writes two topics"
         return ""
 
-    def applied_to(self, scenario: Scenario, verb: MovingVerb) -> Scenario:
+    def applied_to(self, scenario: Scenario, verb: str) -> Scenario:
         """The scenario with the marks that the sabotaged mirror looks for, in the life before the broken
         move.
 
@@ -113,12 +115,12 @@ def sabotage_named(kind: str | None) -> Sabotage:
     return KINDS[kind]
 
 
-def withdraw_a_right(topology: Topology, mirror: Replication, at: str) -> str:
-    """Take the right of the source's first producer to write its last topic at a cluster.
+def withdraw_a_right(topology: Topology, of: str, at: str) -> str:
+    """Take the right of a cluster's first producer to write its last topic at another one, or there.
 
     Returns what was done, for the report. Raises `SimulationError` where it has none there.
     """
-    producer = topology.producers_of(mirror.source)[0]
+    producer = topology.producers_of(of)[0]
     topic = producer.topics[-1]
     with kafka_cluster(topology, at) as cluster:
         rules = [

@@ -31,17 +31,17 @@ def judge(
     `predicted_reread` is consumer -> records that it would read again at most, None where the plan could not
     say. `is_drained`: whether every consumer had read to the end when the audit began.
     """
-    return _verdict(
+    return verdict_of(
         *result.findings,
         *_topics(result.clusters),
         *_untaken(result.clusters, source),
-        *_losses(result.clusters.get(source, {}).get("topics", {}), predicted_loss),
+        *losses_as_stated(result.clusters.get(source, {}).get("topics", {}), predicted_loss),
         *_consumers(result.consumers),
         *_rereads(result.consumers, predicted_reread or {}),
         *_queries(result.spark),
         *_clients(result.rto),
         *_measured(result),
-        *_circumstances(is_fault_verified, is_drained),
+        *circumstances(is_fault_verified, is_drained),
     )
 
 
@@ -55,15 +55,15 @@ def judge_moves(
         for name, topic in evidence["topics"].items()
         if topic["acked"] == 0
     ]
-    return _verdict(
+    return verdict_of(
         *result.findings,
         *_topics(result.clusters),
         *empty,
-        *_circumstances(is_fault_verified, is_drained),
+        *circumstances(is_fault_verified, is_drained),
     )
 
 
-def _verdict(*findings: Finding) -> tuple[Verdict, list[str]]:
+def verdict_of(*findings: Finding) -> tuple[Verdict, list[str]]:
     """Invalid over unknown over valid, and every reason once, the gravest first."""
     invalid = list(dict.fromkeys(found.reason for found in findings if found.verdict == "invalid"))
     unknown = list(dict.fromkeys(found.reason for found in findings if found.verdict == "unknown"))
@@ -130,7 +130,10 @@ def _untaken(clusters: Mapping[str, Any], source: str) -> Iterator[Finding]:
                 )
 
 
-def _losses(topics: Mapping[str, Any], predicted: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def losses_as_stated(
+    topics: Mapping[str, Any], predicted: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """What of each topic is lost, against what was predicted: neither more nor less, nor too wide."""
     for name, topic in topics.items():
         tail = topic["lost"]["tail"]
         if tail is None:
@@ -230,7 +233,8 @@ def _measured(result: AuditResult) -> Iterator[Finding]:
         yield Finding("unknown", "no consumer was measured")
 
 
-def _circumstances(is_fault_verified: bool | None, is_drained: bool | None) -> Iterator[Finding]:
+def circumstances(is_fault_verified: bool | None, is_drained: bool | None) -> Iterator[Finding]:
+    """Without these nothing is shown."""
     if not is_fault_verified:
         yield Finding("unknown", "it was not verified that the fault took effect")
     if not is_drained:

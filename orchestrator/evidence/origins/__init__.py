@@ -12,7 +12,7 @@ A *record* is one send: its producer, number, and the producer's life. Its *orig
 life was lived, and the topic. Nothing here knows a mirror: what is called how where follows from the file.
 """
 
-from orchestrator.evidence.origins.compared import Compared, CopyFigures, OriginFigures, compare_origins
+from orchestrator.evidence.origins.compared import Compared, CopyFigures, Logs, OriginFigures, compare_origins
 from orchestrator.evidence.origins.logs import read_logs
 from orchestrator.evidence.origins.stays import stays
 from orchestrator.evidence.origins.told import Origin, Told, read_ledgers
@@ -20,6 +20,7 @@ from orchestrator.evidence.origins.told import Origin, Told, read_ledgers
 __all__ = [
     "Compared",
     "CopyFigures",
+    "Logs",
     "Origin",
     "OriginFigures",
     "Told",

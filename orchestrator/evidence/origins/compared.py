@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.names import name_at, origins_at_home, origins_of_landing
@@ -30,7 +30,8 @@ class CopyFigures:
     """The acknowledged records of one origin at one cluster, which may be their own.
 
     Of those that are missing `tail` lies beyond the last one of its partition that is there, and `hole`
-    before it. `twice`: those that stand there more than once.
+    before it. `twice`: those that stand there more than once, but for those that were sent more than once
+    (`resent`). `reordered`: those that stand behind a later one of their partition.
     """
 
     origin: Origin
@@ -41,6 +42,8 @@ class CopyFigures:
     tail: tuple[RecordId, ...] = ()
     hole: tuple[RecordId, ...] = ()
     twice: tuple[RecordId, ...] = ()
+    resent: tuple[RecordId, ...] = ()
+    reordered: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +54,9 @@ class OriginFigures:
     not at the cluster where it works; `skipped`: all others that it has not. `again`: processed more than
     once, where it had read them before or at another place; `repeated`: more than once, since they stand
     more than once in the log. `uncalled`: records that it was not to read. `aborted`: of transactions that
-    were. `open`: never acknowledged, so that they may be there or not. `beside`: records in a landing topic
-    that it might read and did not have to. `late`: processed for the first time
-    behind a later one of their partition.
+    were. `resent`: processed more than once, since they were sent more than once. `open`: never acknowledged,
+    so that they may be there or not. `beside`: records in a landing topic that it might read and did not have
+    to. `late`: processed for the first time behind a later one of their partition.
     """
 
     consumer: str
@@ -66,6 +69,7 @@ class OriginFigures:
     repeated: tuple[RecordId, ...] = ()
     uncalled: tuple[RecordId, ...] = ()
     aborted: tuple[RecordId, ...] = ()
+    resent: int = 0
     open: int = 0
     beside: int = 0
     late: int = 0
@@ -134,7 +138,7 @@ def compare_origins(
             for consumer in topology.consumers
             for figures in _readings(topology, told, consumer, there, logs is not None, windows or {})
         ),
-        copies=tuple(_copies(topology, told, there)),
+        copies=tuple(_copies(topology, told, there, logs or {})),
     )
 
 
@@ -150,7 +154,7 @@ def _standing(logs: Logs) -> _Standing:
     return found
 
 
-def _copies(topology: Topology, told: Told, there: _Standing) -> Iterator[CopyFigures]:
+def _copies(topology: Topology, told: Told, there: _Standing, logs: Logs) -> Iterator[CopyFigures]:
     by_origin: defaultdict[Origin, dict[RecordId, Ack]] = defaultdict(dict)
     for record, ack in told.acked.items():
         by_origin[ack.origin][record] = ack
@@ -158,11 +162,36 @@ def _copies(topology: Topology, told: Told, there: _Standing) -> Iterator[CopyFi
         for cluster in topology.clusters:
             name = name_at(topology, origin, cluster)
             if name is not None and (cluster, name) in there:
-                yield _copy(origin, cluster, name, acked, there[cluster, name])
+                found = _copy(origin, cluster, name, acked, there[cluster, name], told.resent)
+                yield replace(found, reordered=_reordered(logs[cluster], name, acked, told.resent))
 
 
-def _copy(
-    origin: Origin, cluster: str, name: str, acked: Mapping[RecordId, Ack], there: Counter[RecordId]
+def _reordered(
+    log: Mapping[TopicPartition, Sequence[tuple[int, RecordId]]],
+    name: str,
+    acked: Mapping[RecordId, Ack],
+    resent: Collection[RecordId],
+) -> int:
+    """Each where it stands first: a copy that is made again comes behind later ones."""
+    found = 0
+    for at, records in log.items():
+        newest, seen = -1, set[RecordId]()
+        for _, record in records if at.topic == name else ():
+            ack = acked.get(record)
+            if ack is not None and record not in seen and record not in resent:
+                found += ack.offset < newest
+                newest = max(newest, ack.offset)
+            seen.add(record)
+    return found
+
+
+def _copy(  # noqa: PLR0917 - what a comparison is made of
+    origin: Origin,
+    cluster: str,
+    name: str,
+    acked: Mapping[RecordId, Ack],
+    there: Counter[RecordId],
+    resent: Collection[RecordId],
 ) -> CopyFigures:
     last: dict[int, int] = {}
     missing = []
@@ -180,7 +209,8 @@ def _copy(
         present=len(acked) - len(missing),
         tail=tuple(record for record in missing if is_tail[record]),
         hole=tuple(record for record in missing if not is_tail[record]),
-        twice=tuple(record for record in acked if there[record] > 1),
+        twice=tuple(record for record in acked if there[record] > 1 and record not in resent),
+        resent=tuple(record for record in acked if there[record] > 1 and record in resent),
     )
 
 
@@ -195,6 +225,7 @@ class _Tally:
     repeated: list[RecordId] = field(default_factory=list)
     uncalled: list[RecordId] = field(default_factory=list)
     aborted: list[RecordId] = field(default_factory=list)
+    resent: int = 0
     open: int = 0
     beside: int = 0
 
@@ -237,6 +268,7 @@ def _readings(  # noqa: PLR0917 - what a comparison is made of
             repeated=tuple(tally.repeated),
             uncalled=tuple(tally.uncalled),
             aborted=tuple(tally.aborted),
+            resent=tally.resent,
             open=tally.open,
             beside=tally.beside,
             late=_late(told, done, origin),
@@ -264,7 +296,10 @@ def _sort(tally: _Tally, called: _Called, record: RecordId, told: Told, times: t
     if len(times) > 1:
         logs = {(one.cluster, one.topic) for one in times}
         is_repeated = len(logs) == 1 and len({(one.partition, one.offset) for one in times}) == len(times)
-        (tally.repeated if is_repeated else tally.again).append(record)
+        if is_repeated and record in told.resent:
+            tally.resent += 1
+        else:
+            (tally.repeated if is_repeated else tally.again).append(record)
 
 
 def _late(told: Told, done: Mapping[RecordId, tuple[Reading, ...]], origin: Origin) -> int:

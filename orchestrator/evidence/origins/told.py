@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import csv
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.evidence.audit.kinds import audited_kind
-from orchestrator.evidence.audit.ledgers import END_MARK, lives, sends_path
+from orchestrator.evidence.audit.ledgers import (
+    END_MARK,
+    POSITIONS_COLUMNS,
+    SENDS_COLUMNS,
+    completeness,
+    lives,
+    positions_path,
+    sends_path,
+)
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, place_in
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.values import TopicPartition
 
 
 class Origin(NamedTuple):
@@ -25,68 +36,155 @@ class Origin(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """Where a broker has put an acknowledged record."""
+    """Where a broker has put an acknowledged record, and when that was known (Unix epoch milliseconds)."""
 
     origin: Origin
     partition: int
     offset: int
+    at_ms: int = 0
 
 
 class Reading(NamedTuple):
-    """One time that a record was processed: the consumer's life, and where it read the record."""
+    """One time that a record was processed: the consumer's life, where it read the record, and when."""
 
     life: int
     cluster: str
     topic: str
     partition: int
     offset: int
+    at_ms: int = 0
+
+
+class Note(NamedTuple):
+    """A consumer was given a partition, or committed a position in it."""
+
+    life: int
+    event: str
+    at: TopicPartition
+    offset: int | None
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the ledgers say.
 
-    `aborted`: records whose transaction was, on purpose; nobody may see them. `processed`: of each consumer,
-    in the order in which it did. `at`: the cluster where it worked last, `life`: in which of its lives.
+    `aborted`: records whose transaction was, on purpose; nobody may see them. `resent`: records that their
+    producer, which had been killed before it heard of them, sent once more under the same number and in the
+    same life, so that they may stand twice. `processed`: of each consumer, in the order in which it did.
+    `at`: the cluster where it worked last, `life`: in which of its lives; `written_in`: the newest life of
+    each producer. `notes`: of each consumer, when it was given partitions or committed (Unix epoch
+    milliseconds). `unreadable`: by client, which of its ledgers could not be read, in words; what it would
+    have told is missing from the rest.
     """
 
     acked: Mapping[RecordId, Ack]
     aborted: Collection[RecordId] = frozenset()
+    resent: Collection[RecordId] = frozenset()
     processed: Mapping[str, Mapping[RecordId, tuple[Reading, ...]]] = field(default_factory=dict)
+    notes: Mapping[str, Sequence[Note]] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
     at: Mapping[str, str] = field(default_factory=dict)
     life: Mapping[str, int] = field(default_factory=dict)
+    written_in: Mapping[str, int] = field(default_factory=dict)
+
+    def newest(self, client: str) -> int:
+        """The newest life of a consumer or a producer."""
+        return self.life.get(client) or self.written_in.get(client, LIFE_AT_SOURCE)
 
 
 def read_ledgers(topology: Topology, ledgers: Path) -> Told:
     """Read all ledgers of a file's clients; a torn line counts as not written.
 
-    Raises `OSError` or `ValueError` for one that cannot be understood, `DcctlError` for a life that no place
-    of the file has, and `AuditError` for a kind of which no ledger is known.
+    A ledger that is missing, damaged or cannot be understood is named, and left out. Raises `DcctlError` for
+    a life that no place of the file has, and `AuditError` for a kind of which no ledger is known.
     """
-    acked: dict[RecordId, Ack] = {}
-    aborted: set[RecordId] = set()
+    sends, unreadable, written_in = _Sends(), dict[str, str](), dict[str, int]()
     for producer in topology.producers:
-        for life in lives(ledgers, "producers", producer.name):
-            cluster = place_in(topology, producer, life).cluster
-            for event, sequence, fields in _answers(sends_path(ledgers, producer.name, life)):
-                record = RecordId(producer.name, sequence, life)
-                if event == "ack":
-                    topic, partition, offset = fields
-                    acked[record] = Ack(Origin(cluster, topic), int(partition), int(offset))
-                else:
-                    aborted.add(record)
+        lived = _lived(ledgers, "producers", producer.name)
+        written_in[producer.name] = max(lived)
+        for life in lived:
+            cluster, path = (
+                place_in(topology, producer, life).cluster,
+                sends_path(ledgers, producer.name, life),
+            )
+            with _naming(producer.name, path, unreadable):
+                _refuse_damaged(path)
+                sends.take(path, producer.name, life, cluster)
     processed: dict[str, dict[RecordId, tuple[Reading, ...]]] = {}
+    notes: dict[str, list[Note]] = {}
     at, newest = {}, {}
     for consumer in topology.consumers:
-        lived = list(lives(ledgers, "consumers", consumer.name))
-        newest[consumer.name] = max(lived, default=LIFE_AT_SOURCE)
+        lived = _lived(ledgers, "consumers", consumer.name)
+        newest[consumer.name] = max(lived)
         at[consumer.name] = place_in(topology, consumer, newest[consumer.name]).cluster
         found: dict[RecordId, tuple[Reading, ...]] = {}
+        notes[consumer.name] = []
         for life in lived:
-            for record, reading in _readings(topology, consumer, ledgers, life):
-                found[record] = (*found.get(record, ()), reading)
+            path = audited_kind(consumer.kind).ledger.path(ledgers, consumer.name, life)
+            with _naming(consumer.name, path, unreadable):
+                notes[consumer.name] += _notes(positions_path(ledgers, consumer.name, life), life)
+                for record, reading in _readings(topology, consumer, ledgers, life):
+                    found[record] = (*found.get(record, ()), reading)
         processed[consumer.name] = found
-    return Told(acked, aborted, processed, at, newest)
+    return Told(
+        acked=sends.acked,
+        aborted=sends.aborted,
+        resent=sends.resent,
+        processed=processed,
+        notes=notes,
+        unreadable=unreadable,
+        at=at,
+        life=newest,
+        written_in=written_in,
+    )
+
+
+def _lived(ledgers: Path, kind: str, client: str) -> range:
+    """The lives of which a client has to have a ledger: every one up to its newest."""
+    newest = max(lives(ledgers, kind, client), default=LIFE_AT_SOURCE)
+    return range(LIFE_AT_SOURCE, newest + 1)
+
+
+@contextmanager
+def _naming(client: str, path: Path, unreadable: dict[str, str]) -> Iterator[None]:
+    """Notes down, by client, a ledger that is damaged or cannot be read."""
+    try:
+        yield
+    except FileNotFoundError:
+        unreadable[client] = f"{client}: no ledger {path.name}"
+    except (OSError, ValueError, KeyError) as error:
+        unreadable[client] = f"{client}: its ledger {path.name} cannot be read: {error}"
+
+
+def _refuse_damaged(path: Path) -> None:
+    if completeness(path).is_damaged:
+        raise ValueError("more lines are torn than writers could have torn")
+
+
+@dataclass(slots=True)
+class _Sends:
+    """What producers wrote down, ledger by ledger."""
+
+    acked: dict[RecordId, Ack] = field(default_factory=dict)
+    aborted: set[RecordId] = field(default_factory=set)
+    resent: set[RecordId] = field(default_factory=set)
+
+    def take(self, path: Path, producer: str, life: int, cluster: str) -> None:
+        starts = 0
+        for line in _whole_lines(path):
+            event, number, _until, topic, partition, offset, _sent, at_ms, resent, _error = line
+            starts += event == "start"
+            if event not in {"ack", "aborted"}:
+                continue
+            record = RecordId(producer, int(number), life)
+            if event == "aborted":
+                self.aborted.add(record)
+                continue
+            self.acked[record] = Ack(Origin(cluster, topic), int(partition), int(offset), int(at_ms))
+            # In a new life what the old one owes has another number, and stands once.
+            if resent == "1" and starts > 1:
+                self.resent.add(record)
 
 
 def origin_of_record(topology: Topology, record: RecordId) -> Origin | None:
@@ -106,13 +204,23 @@ def _cluster(topology: Topology, producer: Producer, life: int) -> str:
     return place_in(topology, producer, life).cluster
 
 
-def _answers(path: Path) -> Iterator[tuple[str, int, tuple[str, str, str]]]:
-    """Acknowledged and aborted numbers, with topic, partition and offset where a broker named them."""
+def _whole_lines(path: Path) -> Iterator[list[str]]:
+    """The fields of each line of a ledger of sends that was written whole, without its end mark."""
     mark = f",{END_MARK}"
     for line in path.read_text(encoding="utf-8").splitlines():
-        if line.endswith(mark) and line.startswith(("ack,", "aborted,")):
-            event, sequence, _until, topic, partition, offset, _rest = line.split(",", 6)
-            yield event, int(sequence), (topic, partition, offset)
+        if line.endswith(mark):
+            yield line.removesuffix(mark).split(",", len(SENDS_COLUMNS) - 2)
+
+
+def _notes(path: Path, life: int) -> Iterator[Note]:
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        for fields in csv.reader(file):
+            if len(fields) == len(POSITIONS_COLUMNS) and fields[-1] == END_MARK and fields[1]:
+                event, topic, partition, offset, at_ms = fields[:5]
+                at = TopicPartition(topic, int(partition))
+                yield Note(life, event, at, int(offset) if offset else None, int(at_ms))
 
 
 def _readings(
@@ -120,13 +228,15 @@ def _readings(
 ) -> Iterator[tuple[RecordId, Reading]]:
     ledger, cluster = audited_kind(consumer.kind).ledger, place_in(topology, consumer, life).cluster
     path = ledger.path(ledgers, consumer.name, life)
-    if not ledger.is_there(path):
+    if ledger.is_of_lines:
+        _refuse_damaged(path)
+    elif not ledger.is_there(path):
         return
-    columns = ("topic", "partition", "offset", "producer", "sequence", "life")
+    columns = ("topic", "partition", "offset", "producer", "sequence", "life", "at_ms")
     rows = ledger.rows(path)
     values = (rows[name].to_pylist() for name in columns)
-    for topic, partition, offset, producer, sequence, record_life in zip(*values, strict=True):
+    for topic, partition, offset, producer, sequence, record_life, at_ms in zip(*values, strict=True):
         yield (
             RecordId(producer, sequence, record_life),
-            Reading(life, cluster, topic, partition, offset),
+            Reading(life, cluster, topic, partition, offset, at_ms),
         )

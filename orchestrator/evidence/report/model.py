@@ -26,6 +26,7 @@ from orchestrator.evidence.report.model_context import (
     Responsible,
     TopologyFile,
 )
+from orchestrator.evidence.report.model_origins import ApplicationEvidence, CopyEvidence, ReadingEvidence
 from orchestrator.evidence.report.model_parts import (
     MODEL_CONFIG,
     CanaryEvidence,
@@ -333,7 +334,8 @@ class Report:
 
     `canaries`: of a real run, which is measured by them alone. `simulation`: whether it is one; None in a
     report of an earlier version, like everything that it does not have. `fault` is the last of `faults`.
-    `does_not_prove`: sentences. `earlier`: older reports beside this one.
+    `does_not_prove`: sentences. `earlier`: older reports beside this one. `copies`, `readings` and
+    `applications`: where several clusters are at work, and records are judged by where they were produced.
     """
 
     format_version: Literal[1] = 1
@@ -366,6 +368,9 @@ class Report:
     consumers: tuple[ConsumerPartition, ...] = ()
     spark: tuple[SparkQuery, ...] = ()
     moves: tuple[MoveEvidence, ...] = ()
+    copies: tuple[CopyEvidence, ...] = ()
+    readings: tuple[ReadingEvidence, ...] = ()
+    applications: tuple[ApplicationEvidence, ...] = ()
     canaries: CanaryEvidence | None = None
     gates: tuple[Gate, ...] = ()
     steps: tuple[Step, ...] = ()

@@ -1,0 +1,315 @@
+"""The verdict of a rehearsal with several active clusters: what was measured, against what was stated. Pure.
+
+Each acknowledged record has to be wherever something copies it, and to be processed once by each consumer
+that should. What a loss may cost had been stated by the plan of the move, and by the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.audit.result import Finding, Verdict
+from orchestrator.evidence.audit.verdict import circumstances, losses_as_stated, verdict_of
+from orchestrator.evidence.clients.records import RecordId
+from orchestrator.evidence.origins.compared import Compared, Logs, compare_origins
+from orchestrator.evidence.origins.compared import Window as StayWindow
+from orchestrator.evidence.origins.fates import WAITS, Fate, Lost, fates
+from orchestrator.evidence.origins.moved import MoveFound, Records, found_of, moves_of
+from orchestrator.evidence.origins.pauses import Successes, Window, longest, pause_s
+from orchestrator.evidence.origins.replays import Replayed, replayed
+from orchestrator.evidence.origins.stays import stays
+from orchestrator.evidence.origins.told import Told
+from orchestrator.evidence.origins.uncommitted import read_uncommitted
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """What was done, by whoever did it. Times are Unix epoch seconds.
+
+    `home`: the cluster that was left or lost. `results`: of the moves, as `result.json` has them.
+    `work_ended_s`: when producers were told to end. `at_work`: by cluster that was lost and came back, where
+    its logs ended when everything was at work again: what its workers copied again stands before that.
+    `is_drained`, `stands_still`: everything was read and copied in the end, and no log grew any more.
+    """
+
+    topology: Topology
+    home: str
+    losses: tuple[Lost, ...] = ()
+    results: tuple[Mapping[str, Any], ...] = ()
+    work_ended_s: float
+    at_work: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    is_drained: bool | None
+    stands_still: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """Everything that was measured. `windows`: one for each loss and planned move, up to the next one."""
+
+    rehearsed: Rehearsed
+    compared: Compared
+    moves: tuple[MoveFound, ...]
+    fates: tuple[Fate, ...]
+    replays: tuple[Replayed, ...]
+    uncommitted: Mapping[str, frozenset[RecordId]]
+    successes: Successes
+    windows: tuple[Window, ...]
+
+    def pause(self, times: Sequence[float]) -> float | None:
+        """The longest pause of a client; None where it was not seen again behind one of the windows."""
+        return longest([pause_s(times, window) for window in self.windows])
+
+    def window_of(self, loss: int) -> Window:
+        """Of the losses the one with that number, from 0 on."""
+        begins_s = self.rehearsed.losses[loss].at_s
+        return next(window for window in self.windows if window.begins_s == begins_s)
+
+
+class Judged(NamedTuple):
+    """The verdict, with its reasons, and what it rests on."""
+
+    measured: Measurements
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
+    """Compare everything and judge it. `logs`: of each cluster that is there in the end."""
+    topology = rehearsed.topology
+    moves = found_of(Records(topology, told, logs), moves_of(rehearsed.results))
+    found = compare_origins(topology, told, logs=logs, windows=_stays(rehearsed, told))
+    successes = Successes.of(topology, told)
+    measured = Measurements(
+        rehearsed=rehearsed,
+        compared=found,
+        moves=moves,
+        fates=tuple(_fates(rehearsed, told, moves, successes)),
+        replays=tuple(_replays(rehearsed, told, logs, found)),
+        uncommitted={c.name: read_uncommitted(told, c, rehearsed.losses) for c in topology.consumers},
+        successes=successes,
+        windows=tuple(_windows(rehearsed, moves)),
+    )
+    verdict, reasons = verdict_of(*_findings(measured, told))
+    return Judged(measured, verdict, tuple(reasons))
+
+
+def _stays(rehearsed: Rehearsed, told: Told) -> dict[str, list[StayWindow]]:
+    """From where to where each consumer has to read what it shares with others while it is away."""
+    fences: dict[str, list[Mapping[TopicPartition, int]]] = {}
+    for result in rehearsed.results:
+        if result["plan"]["verb"] != "failback":
+            fenced = {
+                TopicPartition(topic, int(number)): end
+                for topic, ends in result["fence_offsets"].get("landing", {}).items()
+                for number, end in ends.items()
+            }
+            fences.setdefault(str(result["source"]), []).append(fenced)
+    return {
+        consumer.name: stays(rehearsed.topology, told, consumer, fences.get(consumer.cluster, []))
+        for consumer in rehearsed.topology.consumers
+    }
+
+
+def _windows(rehearsed: Rehearsed, moves: Sequence[MoveFound]) -> Iterator[Window]:
+    """One for each loss and each planned move, up to the next one."""
+    lost = iter(rehearsed.losses)
+    begins = [next(lost).at_s if one.move.is_of_a_loss else one.move.asked_at_s for one in moves]
+    begins += [loss.at_s for loss in lost]
+    for begin, end in zip(begins, [*begins[1:], rehearsed.work_ended_s], strict=True):
+        yield Window(begin, end)
+
+
+def _fates(
+    rehearsed: Rehearsed, told: Told, moves: Sequence[MoveFound], successes: Successes
+) -> Iterator[Fate]:
+    of_losses = [one.move for one in moves if one.move.is_of_a_loss]
+    for number, lost in enumerate(rehearsed.losses):
+        yield from fates(
+            rehearsed.topology,
+            told,
+            lost,
+            left_by=of_losses[number] if number < len(of_losses) else None,
+            successes=successes.every,
+            until_s=lost.returned_at_s or rehearsed.work_ended_s,
+        )
+
+
+def _replays(rehearsed: Rehearsed, told: Told, logs: Logs, found: Compared) -> Iterator[Replayed]:
+    for copy in found.copies:
+        if copy.twice:
+            yield replayed(rehearsed.topology, told, logs, copy, rehearsed.losses, rehearsed.at_work)
+
+
+def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
+    yield from (Finding("unknown", reason) for reason in told.unreadable.values())
+    yield from _of_copies(judged)
+    yield from _of_losses(judged)
+    yield from _of_readings(judged, told)
+    for move in judged.moves:
+        yield from _of_move(move)
+    yield from _of_fates(judged)
+    yield from _of_pauses(judged)
+    yield from _of_the_drill(judged)
+
+
+def _of_copies(judged: Measurements) -> Iterator[Finding]:
+    """What is missing or stands twice. The tail of a site that stayed away is judged by `_of_losses`."""
+    lost_for_good = {(one.move.source, one.move.target) for one in judged.moves if one.missing}
+    explained = {(one.cluster, one.topic): one for one in judged.replays}
+    for copy in judged.compared.copies:
+        subject = f"{copy.origin} in {copy.topic} at {copy.cluster}"
+        if copy.hole:
+            yield _invalid(subject, copy.hole, "acknowledged, missing before later ones")
+        if copy.tail and (copy.origin.cluster, copy.cluster) not in lost_for_good:
+            yield _invalid(subject, copy.tail, "acknowledged, missing at the end")
+        replay = explained.get((copy.cluster, copy.topic))
+        if replay is not None and replay.unexplained:
+            yield _invalid(subject, replay.unexplained, "there more than once")
+        if replay is not None and replay.explained > replay.at_most:
+            said = f"{replay.explained:,} records were copied again by workers that were killed"
+            yield Finding("invalid", f"{subject}: {said}, {replay.at_most:,} at most were to be expected")
+        if copy.acked == 0:
+            yield Finding("unknown", f"{subject}: no record was acknowledged: nothing is shown of it")
+        if copy.reordered:
+            yield Finding("invalid", f"{subject}: {copy.reordered:,} records out of order")
+
+
+def _of_losses(judged: Measurements) -> Iterator[Finding]:
+    """What a lost site had and its copies had not, against what the plan of its failover had stated."""
+    for one in judged.moves:
+        if not one.move.is_of_a_loss or not one.move.loss:
+            continue
+        counts = dict.fromkeys(one.move.loss, 0)
+        producers = {producer.name: producer for producer in judged.rehearsed.topology.producers}
+        for record in (*one.late, *one.missing):
+            topics = producers[record.producer].topics
+            counts[topics[record.sequence % len(topics)]] += 1
+        topics_lost = {
+            name: {"lost": {"tail": count}, "indeterminate": {"absent": None}}
+            for name, count in counts.items()
+        }
+        for found in losses_as_stated(topics_lost, one.move.loss):
+            yield Finding(found.verdict, f"loss of {one.move.source}: {found.reason}")
+
+
+def _of_readings(judged: Measurements, told: Told) -> Iterator[Finding]:
+    gone = frozenset[RecordId]().union(*(one.missing for one in judged.moves))
+    by_move = {
+        (again.consumer, record)
+        for one in judged.moves
+        for again in one.again
+        for record in (*again.again, *again.late)
+    }
+    for one in judged.compared.readings:
+        if one.consumer in told.unreadable:
+            continue
+        subject = f"{one.consumer}, {one.origin}"
+        again = [
+            record
+            for record in one.again
+            if (one.consumer, record) not in by_move and record not in judged.uncommitted[one.consumer]
+        ]
+        found = {
+            "lost": [record for record in one.lost if record not in gone],
+            "skipped": [record for record in one.skipped if record not in gone],
+            "processed again": again,
+            "processed that are not for it": one.uncalled,
+            "processed of aborted transactions": one.aborted,
+        }
+        for what, records in found.items():
+            if records:
+                yield _invalid(subject, records, what)
+        if one.expected and not one.read:
+            yield Finding("unknown", f"{subject}: none of {one.expected:,} records was processed")
+    yield from _of_repeated(judged)
+    for name in dict.fromkeys(one.consumer for one in judged.compared.readings):
+        if not any(one.read for one in judged.compared.readings if one.consumer == name):
+            yield Finding("unknown", f"{name}: it processed no record that it had to")
+
+
+def _of_repeated(judged: Measurements) -> Iterator[Finding]:
+    """Records that stand twice may be processed twice, and no others."""
+    twice = {record for copy in judged.compared.copies for record in copy.twice}
+    for one in judged.compared.readings:
+        if records := [record for record in one.repeated if record not in twice]:
+            yield _invalid(f"{one.consumer}, {one.origin}", records, "processed at two places of one log")
+
+
+def _of_move(one: MoveFound) -> Iterator[Finding]:
+    move, subject = one.move, f"{one.move.verb} {one.move.source} → {one.move.target}"
+    if move.outcome != "ok":
+        yield Finding("unknown", f"{subject}: it ended {move.outcome}: {move.reason}")
+    if not move.positions:
+        yield Finding("unknown", f"{subject}: it placed no group")
+    if move.unwritten:
+        yield Finding("unknown", f"{subject}: no position was written for {listed(move.unwritten)}")
+    for placed, shift in one.wrong:
+        where = f"{placed.consumer} at {placed.entered}"
+        if shift.skipped:
+            yield _invalid(f"{subject}: {where}", shift.skipped, "lie before its position, unread")
+        elif wrong := [record for record in shift.again if record not in one.late]:
+            yield _invalid(f"{subject}: {where}", wrong, "come again, and the position was called exact")
+    for again in one.again:
+        at_most = one.at_most(again.consumer)
+        if at_most is None:
+            yield Finding(
+                "unknown", f"{subject}: the plan does not say how much {again.consumer} reads again"
+            )
+        elif len(again.again) > at_most:
+            said = f"{len(again.again):,} records read again, {at_most:,} at most were stated"
+            yield Finding("invalid", f"{subject}: {again.consumer}: {said}")
+
+
+def _of_fates(judged: Measurements) -> Iterator[Finding]:
+    for fate in judged.fates:
+        if fate.happened is None:
+            continue
+        if not fate.is_as_stated:
+            yield Finding(
+                "invalid",
+                f"loss of {judged.rehearsed.home}: {fate.name} of {fate.cluster} {fate.happened}, and "
+                f"dcctl explain says that it {fate.stated}",
+            )
+
+
+def _of_pauses(judged: Measurements) -> Iterator[Finding]:
+    """Who waits for a site is waited for from its return on."""
+    waiting = {fate.name for fate in judged.fates if fate.stated == WAITS}
+    away_s = max(
+        (lost.returned_at_s - lost.at_s for lost in judged.rehearsed.losses if lost.returned_at_s),
+        default=0.0,
+    )
+    for name, times in judged.successes.every.items():
+        for window in judged.windows:
+            pause = pause_s(times, window)
+            limit_s = SEEN_WITHIN_S + (away_s if name in waiting else 0.0)
+            if pause is None:
+                yield Finding("invalid", f"{name}: not seen again after the loss or the move")
+            elif pause > limit_s:
+                yield Finding("invalid", f"{name}: seen again only after {pause:.1f} s (limit {limit_s:g} s)")
+
+
+def _of_the_drill(judged: Measurements) -> Iterator[Finding]:
+    rehearsed = judged.rehearsed
+    is_verified = all(lost.is_verified for lost in rehearsed.losses) and bool(judged.windows)
+    yield from circumstances(is_verified, rehearsed.is_drained)
+    if rehearsed.stands_still is None:
+        yield Finding("unknown", "it was not seen whether logs stood still once producers had ended")
+    elif not rehearsed.stands_still:
+        yield Finding("invalid", "logs grew after all producers had ended and everything had been copied")
+    if not any(copy.acked for copy in judged.compared.copies):
+        yield Finding("unknown", "nothing was acknowledged: an empty drill shows nothing")
+
+
+def _invalid(subject: str, records: Sequence[RecordId], what: str) -> Finding:
+    named = ", ".join(f"{r.producer} {r.sequence} of life {r.life}" for r in records[:_NAMED])
+    more = ", …" if len(records) > _NAMED else ""
+    return Finding("invalid", f"{subject}: {len(records):,} records {what} ({named}{more})")

@@ -1,0 +1,69 @@
+"""Records that stand twice in a copy: copied again by a worker that was killed, or not to be explained. Pure.
+
+A worker stores how far it has come each flush interval. One that is killed copies again, once it is back,
+what it had copied since: those records stand a second time behind the first, and before what was written once
+everything was at work again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.evidence.clients.records import RecordId
+from orchestrator.evidence.origins.compared import CopyFigures, Logs
+from orchestrator.evidence.origins.fates import Lost
+from orchestrator.evidence.origins.told import Told
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+
+# A flush waits for its records, at most one more interval; a kill itself takes part of a second.
+_FLUSHES, _BESIDE_S = 2, 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """Of one copy: how many records a killed worker copied again, how many that may be at most, and which
+    records stand twice for no such reason.
+    """
+
+    cluster: str
+    topic: str
+    explained: int
+    at_most: int
+    unexplained: tuple[RecordId, ...]
+
+
+def replayed(  # noqa: PLR0917 - what a comparison is made of
+    topology: Topology,
+    told: Told,
+    logs: Logs,
+    copy: CopyFigures,
+    losses: Sequence[Lost],
+    at_work: Mapping[str, Mapping[TopicPartition, int]],
+) -> Replayed:
+    """Tell the records of a copy that stand twice apart. `at_work`: see `judged.Rehearsed`."""
+    killed = [lost for lost in losses if lost.cluster == copy.cluster and lost.returned_at_s is not None]
+    ends = at_work.get(copy.cluster, {}) if killed else {}
+    twice, beyond = frozenset(copy.twice), set[RecordId]()
+    for at, records in logs.get(copy.cluster, {}).items():
+        if at.topic == copy.topic:
+            seen = set[RecordId]()
+            for offset, record in records:
+                if record in twice and record in seen and offset >= ends.get(at, 0):
+                    beyond.add(record)
+                seen.add(record)
+    mirror = topology.mirror(copy.origin.cluster, copy.cluster)
+    interval_s = _BESIDE_S + _FLUSHES * (0.0 if mirror is None else mirror.offset_flush_interval_s)
+    at_most = sum(
+        any(lost.at_s - interval_s <= ack.at_ms / 1000 <= lost.at_s + _BESIDE_S for lost in killed)
+        for ack in told.acked.values()
+        if ack.origin == copy.origin
+    )
+    return Replayed(
+        cluster=copy.cluster,
+        topic=copy.topic,
+        explained=len(twice - beyond),
+        at_most=at_most,
+        unexplained=tuple(record for record in copy.twice if record in beyond),
+    )

@@ -1,0 +1,205 @@
+"""The `report.json` of a drill with several active clusters, from what was done, measured and stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.origins.fates import Fate
+from orchestrator.evidence.origins.judged import Judged, Measurements
+from orchestrator.evidence.origins.pauses import longest, pause_s, series_of
+from orchestrator.evidence.origins.told import Origin
+from orchestrator.evidence.report.run_parts import (
+    gate_part,
+    phase_parts,
+    plan_part,
+    predicted_part,
+    responsible_part,
+    step_part,
+)
+from orchestrator.simulation.drill_report import (
+    NOBODY_ASKED,
+    DrillFacts,
+    Mark,
+    frame_part,
+    measured_part,
+)
+
+
+def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> dict[str, Any]:
+    """The report of a drill that went to its end. Plan, gates and steps are those of the last move."""
+    found, last = judged.measured, facts.failover
+    losing = [run for run in facts.moves if run.predicted["loss"]] or list(facts.moves)
+    parts = {
+        "clusters": _clusters(found),
+        "moves": [asdict(row) for row in _moves(found)],
+        "rto": _rto(found),
+        "series": series_of(found.successes, _zero_s(facts, found)),
+        "copies": list(_copies(found)),
+        "readings": list(_readings(found)),
+        "applications": list(_applications(found)),
+        "consumers": [],
+    }
+    of_run: dict[str, Any] = {}
+    if last is not None:
+        of_run = {
+            "run_id": last.run_id,
+            "phases": phase_parts(last),
+            "predicted": predicted_part(losing[0]),
+            "gates": [gate_part(gate) for gate in last.gates],
+            "steps": [step_part(step, last) for step in last.steps],
+            "plan": plan_part(facts.topology, last.plan, facts.accepted_loss),
+            "responsible": responsible_part(last, approval=NOBODY_ASKED),
+        }
+    return {
+        **frame_part(facts, marks),
+        **of_run,
+        "verdict": judged.verdict,
+        "reasons": [*judged.reasons, *facts.notes],
+        **measured_part(facts, parts),
+    }
+
+
+def _zero_s(facts: DrillFacts, found: Measurements) -> float:
+    return facts.fault_at_s or min((window.begins_s for window in found.windows), default=facts.started_at_s)
+
+
+def _clusters(found: Measurements) -> dict[str, Any]:
+    """`clusters`: every topic where its records are produced, at the worst of the places that have them."""
+    parts: dict[str, Any] = {}
+    replays = {(one.cluster, one.topic): one for one in found.replays}
+    by_origin: dict[Origin, list[Any]] = {}
+    for copy in found.compared.copies:
+        by_origin.setdefault(copy.origin, []).append(copy)
+    for origin, copies in by_origin.items():
+        twice = [replays.get((copy.cluster, copy.topic)) for copy in copies]
+        parts.setdefault(origin.cluster, {"topics": {}})["topics"][origin.topic] = {
+            "acked": max(copy.acked for copy in copies),
+            "present": min(copy.present for copy in copies),
+            "lost": {
+                "tail": len({record for copy in copies for record in copy.tail}),
+                "hole": len({record for copy in copies for record in copy.hole}),
+            },
+            "quarantined": None,
+            "duplicates": sum(len(one.unexplained) for one in twice if one is not None),
+            "reordered": sum(copy.reordered for copy in copies),
+            "indeterminate": {"present": None, "absent": None},
+            "resent_copies": sum(len(copy.resent) for copy in copies),
+        }
+    return parts
+
+
+def _copies(found: Measurements) -> Iterator[dict[str, Any]]:
+    replays = {(one.cluster, one.topic): one for one in found.replays}
+    for copy in found.compared.copies:
+        replay = replays.get((copy.cluster, copy.topic))
+        yield {
+            "origin": copy.origin.cluster,
+            "topic": copy.origin.topic,
+            "cluster": copy.cluster,
+            "name": copy.topic,
+            "acked": copy.acked,
+            "present": copy.present,
+            "tail": len(copy.tail),
+            "hole": len(copy.hole),
+            "twice": 0 if replay is None else len(replay.unexplained),
+            "copied_again": 0 if replay is None else replay.explained,
+            "copied_again_at_most": 0 if replay is None else replay.at_most,
+            "sent_again": len(copy.resent),
+            "reordered": copy.reordered,
+        }
+
+
+def _readings(found: Measurements) -> Iterator[dict[str, Any]]:
+    consumers = {one.name: one for one in found.rehearsed.topology.consumers}
+    late = frozenset(record for one in found.moves for again in one.again for record in again.late)
+    for one in found.compared.readings:
+        stated = [move.at_most(one.consumer) for move in found.moves if one.consumer in _taken(found, move)]
+        uncommitted = found.uncommitted[one.consumer]
+        again = [record for record in one.again if record not in uncommitted]
+        yield {
+            "consumer": one.consumer,
+            "kind": consumers[one.consumer].kind,
+            "cluster": consumers[one.consumer].cluster,
+            "origin": one.origin.cluster,
+            "topic": one.origin.topic,
+            "expected": one.expected,
+            "read": one.read,
+            "lost": len(one.lost),
+            "skipped": len(one.skipped),
+            "again": len(again),
+            "again_at_most": _sum(stated) if stated else None,
+            "late": sum(record in late for record in again),
+            "uncommitted": sum(record in uncommitted for record in one.again),
+            "repeated": len(one.repeated),
+            "uncalled": len(one.uncalled),
+        }
+
+
+def _taken(found: Measurements, move: Any) -> set[str]:
+    return {again.consumer for again in move.again}
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _applications(found: Measurements) -> Iterator[dict[str, Any]]:
+    """Each application in each loss, beside what `dcctl explain` says of it."""
+    each = len(found.rehearsed.topology.producers) + len(found.rehearsed.topology.consumers)
+    for place, fate in enumerate(found.fates):
+        number = place // each
+        times = _times(found, fate)
+        yield {
+            "loss": number + 1,
+            "name": fate.name,
+            "kind": fate.kind,
+            "cluster": fate.cluster,
+            "stated": fate.stated,
+            "happened": fate.happened,
+            "is_as_stated": fate.is_as_stated,
+            "pause_s": None if times is None else pause_s(times, found.window_of(number)),
+            "reason": fate.reason,
+        }
+
+
+def _times(found: Measurements, fate: Fate) -> Sequence[float] | None:
+    of_kind: Mapping[str, Sequence[float]] = (
+        found.successes.producers if fate.kind == "producer" else found.successes.consumers
+    )
+    return of_kind.get(fate.name)
+
+
+def _moves(found: Measurements) -> Iterator[Any]:
+    """`moves`, each with the longest pauses of those whom it took along."""
+    topology = found.rehearsed.topology
+    for one, window in zip(found.moves, found.windows, strict=False):
+        pauses = [
+            longest(
+                [
+                    pause_s(times[client.name], window)
+                    for client in clients
+                    if one.move.moves(topology, client) and client.name in times
+                ]
+            )
+            for clients, times in (
+                (topology.producers, found.successes.producers),
+                (topology.consumers, found.successes.consumers),
+            )
+        ]
+        yield one.figures(*pauses)
+
+
+def _rto(found: Measurements) -> dict[str, Any]:
+    """`rto`: of each client the longest that it got nothing done around any loss or move."""
+    producers = {name: found.pause(times) for name, times in found.successes.producers.items()}
+    consumers = {name: found.pause(times) for name, times in found.successes.consumers.items()}
+    return {
+        "seconds": longest([*producers.values(), *consumers.values()]),
+        "per_producer": producers,
+        "per_consumer": consumers,
+        "limit_s": SEEN_WITHIN_S,
+    }
