@@ -71,11 +71,11 @@ class ActiveDrill(ReturnDrill):
         mirrors = self.topology.replication
         if self.options.verb == "return":
             own = [one for one in mirrors if self.home in {one.source, one.target}]
-            return sorted(own, key=lambda one: one.source != self.home)[0]
+            return min(own, key=lambda one: one.source != self.home)
         is_back = self.options.verb == "failback"
         left, entered = (self.away, self.home) if is_back else (self.home, self.away)
         into = [one for one in mirrors if one.target == entered]
-        return sorted(into, key=lambda one: one.source != left)[0]
+        return min(into, key=lambda one: one.source != left)
 
     def _audited(self) -> Sequence[Consumer]:
         return self.topology.consumers

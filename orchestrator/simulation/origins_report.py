@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
-from orchestrator.evidence.origins.fates import Fate
 from orchestrator.evidence.origins.judged import Judged, Measurements
-from orchestrator.evidence.origins.pauses import longest, pause_s, series_of
+from orchestrator.evidence.origins.pauses import longest, series_of
 from orchestrator.evidence.origins.told import Origin
 from orchestrator.evidence.report.run_parts import (
     gate_part,
@@ -26,6 +25,7 @@ from orchestrator.simulation.drill_report import (
     frame_part,
     measured_part,
 )
+from orchestrator.topology.model import Consumer, Producer
 
 
 def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> 
     losing = [run for run in facts.moves if run.predicted["loss"]] or list(facts.moves)
     parts = {
         "clusters": _clusters(found),
-        "moves": [asdict(row) for row in _moves(found)],
+        "moves": list(_moves(found)),
         "rto": _rto(found),
         "series": series_of(found.successes, _zero_s(facts, found)),
         "copies": list(_copies(found)),
@@ -116,7 +116,11 @@ def _readings(found: Measurements) -> Iterator[dict[str, Any]]:
     consumers = {one.name: one for one in found.rehearsed.topology.consumers}
     late = frozenset(record for one in found.moves for again in one.again for record in again.late)
     for one in found.compared.readings:
-        stated = [move.at_most(one.consumer) for move in found.moves if one.consumer in _taken(found, move)]
+        stated = [
+            move.at_most(one.consumer)
+            for move in found.moves
+            if one.consumer in {again.consumer for again in move.again}
+        ]
         uncommitted = found.uncommitted[one.consumer]
         again = [record for record in one.again if record not in uncommitted]
         yield {
@@ -138,10 +142,6 @@ def _readings(found: Measurements) -> Iterator[dict[str, Any]]:
         }
 
 
-def _taken(found: Measurements, move: Any) -> set[str]:
-    return {again.consumer for again in move.again}
-
-
 def _sum(values: Sequence[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
@@ -149,10 +149,13 @@ def _sum(values: Sequence[int | None]) -> int | None:
 
 def _applications(found: Measurements) -> Iterator[dict[str, Any]]:
     """Each application in each loss, beside what `dcctl explain` says of it."""
+    pauses = {(isinstance(one, Producer), one.name): found.pauses(one) for one in found.clients}
+    begins = [window.begins_s for window in found.windows]
     each = len(found.rehearsed.topology.producers) + len(found.rehearsed.topology.consumers)
     for place, fate in enumerate(found.fates):
         number = place // each
-        times = _times(found, fate)
+        of_client = pauses.get((fate.kind == "producer", fate.name))
+        window = begins.index(found.rehearsed.losses[number].at_s)
         yield {
             "loss": number + 1,
             "name": fate.name,
@@ -161,42 +164,29 @@ def _applications(found: Measurements) -> Iterator[dict[str, Any]]:
             "stated": fate.stated,
             "happened": fate.happened,
             "is_as_stated": fate.is_as_stated,
-            "pause_s": None if times is None else pause_s(times, found.window_of(number)),
+            "pause_s": None if of_client is None else of_client[window],
             "reason": fate.reason,
         }
 
 
-def _times(found: Measurements, fate: Fate) -> Sequence[float] | None:
-    of_kind: Mapping[str, Sequence[float]] = (
-        found.successes.producers if fate.kind == "producer" else found.successes.consumers
-    )
-    return of_kind.get(fate.name)
-
-
-def _moves(found: Measurements) -> Iterator[Any]:
+def _moves(found: Measurements) -> Iterator[dict[str, Any]]:
     """`moves`, each with the longest pauses of those whom it took along."""
-    topology = found.rehearsed.topology
-    for one, window in zip(found.moves, found.windows, strict=False):
+    for number, one in enumerate(found.moves):
+        moved = [client for client in found.clients if one.move.moves(found.rehearsed.topology, client)]
         pauses = [
-            longest(
-                [
-                    pause_s(times[client.name], window)
-                    for client in clients
-                    if one.move.moves(topology, client) and client.name in times
-                ]
-            )
-            for clients, times in (
-                (topology.producers, found.successes.producers),
-                (topology.consumers, found.successes.consumers),
-            )
+            longest([found.pauses(client)[number] for client in moved if isinstance(client, kind)])
+            for kind in (Producer, Consumer)
         ]
-        yield one.figures(*pauses)
+        bounds = [bound.get("at_most") for bound in one.move.loss.values()]
+        stated = _sum(bounds) if bounds and one.move.is_of_a_loss else None
+        yield {**asdict(one.figures(*pauses)), "late_at_most": stated}
 
 
 def _rto(found: Measurements) -> dict[str, Any]:
     """`rto`: of each client the longest that it got nothing done around any loss or move."""
-    producers = {name: found.pause(times) for name, times in found.successes.producers.items()}
-    consumers = {name: found.pause(times) for name, times in found.successes.consumers.items()}
+    every = {one: longest(found.pauses(one)) for one in found.clients}
+    producers = {one.name: pause for one, pause in every.items() if isinstance(one, Producer)}
+    consumers = {one.name: pause for one, pause in every.items() if isinstance(one, Consumer)}
     return {
         "seconds": longest([*producers.values(), *consumers.values()]),
         "per_producer": producers,

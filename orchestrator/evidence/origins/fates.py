@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, place_in
 from orchestrator.evidence.origins.moved import Moved
 from orchestrator.evidence.origins.names import origins_at_home
+from orchestrator.evidence.origins.pauses import Success
 from orchestrator.evidence.origins.told import Told
 from orchestrator.topology.durability.applications import applications_after
 from orchestrator.topology.model import Consumer, Producer, Topology
@@ -58,7 +59,7 @@ def fates(
     lost: Lost,
     *,
     left_by: Moved | None,
-    successes: Mapping[str, Sequence[float]],
+    successes: Mapping[str, Sequence[Success]],
     until_s: float,
 ) -> Iterator[Fate]:
     """Every application in one loss. `left_by`: the move that took applications along, if there was one;
@@ -75,7 +76,7 @@ def fates(
         stated = WORKS_ON if fate is None else f"goes to {goes_to}" if goes_to else WAITS
         happened: str | None = None
         if one.name not in told.unreadable:
-            times = successes.get(one.name, ())
+            times = [success.at_s for success in successes.get(one.name, ())]
             happened = _went(topology, one, left_by, told) or _happened(
                 topology, one, lost, times, until_s, stated
             )

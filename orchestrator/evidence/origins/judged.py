@@ -18,12 +18,12 @@ from orchestrator.evidence.origins.compared import Compared, Logs, compare_origi
 from orchestrator.evidence.origins.compared import Window as StayWindow
 from orchestrator.evidence.origins.fates import WAITS, Fate, Lost, fates
 from orchestrator.evidence.origins.moved import MoveFound, Records, found_of, moves_of
-from orchestrator.evidence.origins.pauses import Successes, Window, longest, pause_s
+from orchestrator.evidence.origins.pauses import Successes, Window, pause_s
 from orchestrator.evidence.origins.replays import Replayed, replayed
 from orchestrator.evidence.origins.stays import stays
 from orchestrator.evidence.origins.told import Told
 from orchestrator.evidence.origins.uncommitted import read_uncommitted
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
@@ -63,14 +63,29 @@ class Measurements:
     successes: Successes
     windows: tuple[Window, ...]
 
-    def pause(self, times: Sequence[float]) -> float | None:
-        """The longest pause of a client; None where it was not seen again behind one of the windows."""
-        return longest([pause_s(times, window) for window in self.windows])
+    def pauses(self, client: Consumer | Producer) -> list[float | None]:
+        """A client's pause in each window: until it worked where a move took it, or the longest of one that
+        stayed; None where it was not seen again.
+        """
+        topology, moves = self.rehearsed.topology, {window.begins_s: one for window, one in self._moves()}
+        found = self.successes.every[client.name]
+        return [
+            self.successes.between_lives(client.name, one.move.number, window.begins_s)
+            if (one := moves.get(window.begins_s)) is not None and one.move.moves(topology, client)
+            else pause_s(found, window)
+            for window in self.windows
+        ]
 
-    def window_of(self, loss: int) -> Window:
-        """Of the losses the one with that number, from 0 on."""
-        begins_s = self.rehearsed.losses[loss].at_s
-        return next(window for window in self.windows if window.begins_s == begins_s)
+    def _moves(self) -> Iterator[tuple[Window, MoveFound]]:
+        """Every move is in the first windows: losses without one come behind, and there are none of both."""
+        yield from zip(self.windows, self.moves, strict=False)
+
+    @property
+    def clients(self) -> Iterator[Consumer | Producer]:
+        """Those whose ledgers could be read."""
+        topology = self.rehearsed.topology
+        yield from (one for one in topology.producers if one.name in self.successes.producers)
+        yield from (one for one in topology.consumers if one.name in self.successes.consumers)
 
 
 class Judged(NamedTuple):
@@ -283,18 +298,15 @@ def _of_fates(judged: Measurements) -> Iterator[Finding]:
 def _of_pauses(judged: Measurements) -> Iterator[Finding]:
     """Who waits for a site is waited for from its return on."""
     waiting = {fate.name for fate in judged.fates if fate.stated == WAITS}
-    away_s = max(
-        (lost.returned_at_s - lost.at_s for lost in judged.rehearsed.losses if lost.returned_at_s),
-        default=0.0,
-    )
-    for name, times in judged.successes.every.items():
-        for window in judged.windows:
-            pause = pause_s(times, window)
-            limit_s = SEEN_WITHIN_S + (away_s if name in waiting else 0.0)
+    returns = [lost.returned_at_s - lost.at_s for lost in judged.rehearsed.losses if lost.returned_at_s]
+    for client in judged.clients:
+        limit_s = SEEN_WITHIN_S + (max(returns, default=0.0) if client.name in waiting else 0.0)
+        for pause in judged.pauses(client):
             if pause is None:
-                yield Finding("invalid", f"{name}: not seen again after the loss or the move")
+                yield Finding("invalid", f"{client.name}: not seen again after the loss or the move")
             elif pause > limit_s:
-                yield Finding("invalid", f"{name}: seen again only after {pause:.1f} s (limit {limit_s:g} s)")
+                said = f"seen again only after {pause:.1f} s (limit {limit_s:g} s)"
+                yield Finding("invalid", f"{client.name}: {said}")
 
 
 def _of_the_drill(judged: Measurements) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.evidence.origins.told import Told
 from orchestrator.topology.model import Topology
@@ -18,45 +18,67 @@ from orchestrator.topology.standby import READ
 _GIVEN = "assigned"
 
 
+class Success(NamedTuple):
+    """A record was acknowledged, or processed: when (Unix epoch seconds), and in which life of the client."""
+
+    at_s: float
+    life: int
+
+
 @dataclass(frozen=True, slots=True)
 class Successes:
-    """When each client's records were acknowledged, or processed: sorted Unix epoch seconds.
+    """Of each client all of them, in order.
 
-    Of a consumer that leaves what is new where it goes to somebody else there may be nothing to be read: for
-    it, being given its partitions counts as well.
+    Of a consumer that leaves to somebody else what is new where it goes (`idle`) there may be nothing to be
+    read: for it, being given its partitions counts as well.
     """
 
-    producers: Mapping[str, Sequence[float]]
-    consumers: Mapping[str, Sequence[float]]
+    producers: Mapping[str, Sequence[Success]]
+    consumers: Mapping[str, Sequence[Success]]
+    idle: frozenset[str]
 
     @classmethod
     def of(cls, topology: Topology, told: Told) -> Successes:
         """By the ledgers that could be read."""
-        producers: dict[str, list[float]] = {
+        producers: dict[str, list[Success]] = {
             p.name: [] for p in topology.producers if p.name not in told.unreadable
         }
         for record, ack in told.acked.items():
             if record.producer in producers:
-                producers[record.producer].append(ack.at_ms / 1000)
-        consumers: dict[str, list[float]] = {}
+                producers[record.producer].append(Success(ack.at_ms / 1000, record.life))
+        consumers: dict[str, list[Success]] = {}
+        idle = {one.name for one in topology.consumers if one.landing not in {None, READ}}
         for consumer in topology.consumers:
             if consumer.name in told.unreadable:
                 continue
             done = told.processed.get(consumer.name, {})
-            times = [one.at_ms / 1000 for readings in done.values() for one in readings]
-            if consumer.landing not in {None, READ}:
+            found = [Success(one.at_ms / 1000, one.life) for times in done.values() for one in times]
+            if consumer.name in idle:
                 notes = told.notes.get(consumer.name, ())
-                times += [note.at_ms / 1000 for note in notes if note.event == _GIVEN]
-            consumers[consumer.name] = times
+                found += [Success(note.at_ms / 1000, note.life) for note in notes if note.event == _GIVEN]
+            consumers[consumer.name] = found
         return cls(
-            {name: sorted(times) for name, times in producers.items()},
-            {name: sorted(times) for name, times in consumers.items()},
+            {name: sorted(found) for name, found in producers.items()},
+            {name: sorted(found) for name, found in consumers.items()},
+            frozenset(idle),
         )
 
     @property
-    def every(self) -> Mapping[str, Sequence[float]]:
+    def every(self) -> Mapping[str, Sequence[Success]]:
         """All clients."""
         return {**self.producers, **self.consumers}
+
+    def between_lives(self, client: str, life: int, begins_s: float) -> float | None:
+        """From the last success of a life to the first one of the next: None where there is none.
+
+        Who may have had nothing to do is out of service from `begins_s` on.
+        """
+        found = self.every[client]
+        last = max((one.at_s for one in found if one.life == life), default=begins_s)
+        first = min((one.at_s for one in found if one.life == life + 1), default=None)
+        if client in self.idle:
+            last = max(last, begins_s)
+        return None if first is None else round(max(0.0, first - last), 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +89,11 @@ class Window:
     ends_s: float
 
 
-def pause_s(times: Sequence[float], window: Window) -> float | None:
-    """The longest that a client got nothing done in a window; None where it was not seen again.
-
-    A pause that lasts beyond the window counts whole.
+def pause_s(found: Sequence[Success], window: Window) -> float | None:
+    """The longest that a client which stays where it is got nothing done in a window; None where it was not
+    seen again. A pause that lasts beyond the window counts whole.
     """
+    times = [one.at_s for one in found]
     first = bisect_left(times, window.begins_s)
     if first == len(times):
         return None
@@ -93,7 +115,8 @@ def longest(pauses: Sequence[float | None]) -> float | None:
 def series_of(successes: Successes, zero_s: float) -> dict[str, Any]:
     """`series` of a report: what each client did in each second, counted from `zero_s` on."""
     seconds = {
-        name: Counter(int((at_s - zero_s) // 1) for at_s in times) for name, times in successes.every.items()
+        name: Counter(int((one.at_s - zero_s) // 1) for one in found)
+        for name, found in successes.every.items()
     }
     every = [second for counts in seconds.values() for second in counts]
     if not every:

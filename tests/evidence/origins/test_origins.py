@@ -2,66 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from orchestrator.evidence.audit.ledgers import PROCESSED_COLUMNS, SENDS_COLUMNS, processed_path, sends_path
-from orchestrator.evidence.clients.ledger import LedgerWriter
+from orchestrator.evidence.audit.ledgers import processed_path
 from orchestrator.evidence.clients.records import RecordId
-from orchestrator.evidence.origins import (
-    Compared,
-    Origin,
-    OriginFigures,
-    compare_origins,
-    read_ledgers,
-    stays,
-)
-from orchestrator.topology.loading import load_topology
-from orchestrator.topology.model import Topology
+from orchestrator.evidence.origins import read_ledgers, stays
 from orchestrator.values import TopicPartition
-from tests.drill.rehearsal import ROOT
-
-SITES = load_topology(ROOT / "tests" / "layouts" / "two-sites.yaml")
-CENTRES = load_topology(ROOT / "tests" / "layouts" / "two-centres.yaml")
-WEST, EAST = Origin("west", "orders"), Origin("east", "orders")
-
-
-@dataclass
-class World:
-    """Ledgers as clients write them, and logs beside them; partition 0 of everything."""
-
-    topology: Topology
-    ledgers: Path
-    logs: dict[str, dict[TopicPartition, list[tuple[int, RecordId]]]] = field(default_factory=dict)
-
-    def sent(self, producer: str, life: int, numbers: Iterable[int], event: str = "ack") -> None:
-        """A producer's numbers are answered; those acknowledged stand in the log in that order."""
-        with LedgerWriter(sends_path(self.ledgers, producer, life), SENDS_COLUMNS) as ledger:
-            for number in numbers:
-                place = ("orders", 0, number) if event == "ack" else (None, None, None)
-                ledger.add(event, number, None, *place, 1_000, 1_001, 0, None)
-
-    def read(self, consumer: str, life: int, topic: str, records: Iterable[RecordId], first: int = 0) -> None:
-        """A consumer processes records of a topic, one behind the other from an offset on."""
-        with LedgerWriter(processed_path(self.ledgers, consumer, life), PROCESSED_COLUMNS) as ledger:
-            for offset, record in enumerate(records, first):
-                ledger.add(topic, 0, offset, *record, 1_002)
-
-    def stands(self, cluster: str, topic: str, records: Iterable[RecordId]) -> None:
-        """What a log holds."""
-        log = self.logs.setdefault(cluster, {}).setdefault(TopicPartition(topic, 0), [])
-        log.extend(enumerate(records, len(log)))
-
-    def compared(self, *, with_logs: bool = False, **words: object) -> Compared:
-        told = read_ledgers(self.topology, self.ledgers)
-        return compare_origins(self.topology, told, logs=self.logs if with_logs else None, **words)  # type: ignore[arg-type]
-
-    def of(self, consumer: str, origin: Origin, **words: object) -> OriginFigures:
-        found = self.compared(**words).readings  # type: ignore[arg-type]
-        return next(one for one in found if (one.consumer, one.origin) == (consumer, origin))
+from tests.evidence.origins.worlds import CENTRES, EAST, SITES, WEST, World, records, shop_east
 
 
 @pytest.fixture
@@ -88,14 +38,6 @@ def sites(tmp_path: Path) -> World:
     world.read("packing-west", 2, "west.orders", west[9:], 9)
     world.read("packing-east", 1, "orders", [*east, *moved])
     return world
-
-
-def records(producer: str, life: int, numbers: Iterable[int]) -> list[RecordId]:
-    return [RecordId(producer, number, life) for number in numbers]
-
-
-def shop_east(count: int) -> list[RecordId]:
-    return records("shop-east", 1, range(count))
 
 
 def test_a_move_in_which_each_read_all_that_is_its_own_has_no_problem(sites: World) -> None:

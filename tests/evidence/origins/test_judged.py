@@ -1,0 +1,303 @@
+"""A rehearsal is valid only where all is as it was stated: each way in which it can be otherwise is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.evidence.audit.ledgers import POSITIONS_COLUMNS, positions_path, processed_path, sends_path
+from orchestrator.evidence.clients.ledger import LedgerWriter
+from orchestrator.evidence.clients.records import RecordId
+from orchestrator.evidence.origins import read_ledgers
+from orchestrator.evidence.origins.fates import Lost
+from orchestrator.evidence.origins.judged import Judged, Rehearsed, judge_origins
+from orchestrator.values import TopicPartition
+from tests.evidence.origins.worlds import CENTRES, SITES, World, records
+
+FIRST, MOVED, HOME = (
+    records("shop-west", 1, range(10)),
+    records("shop-west", 2, range(10, 15)),
+    records("shop-west", 3, range(15, 20)),
+)
+EAST_LOG = [
+    *records("shop-east", 1, range(20)),
+    *MOVED,
+    *records("shop-east", 1, range(20, 30)),
+]
+_COPIED = 8
+LOST_S, BACK_S, ENDED_S = 11.0, 30.0, 60.0
+
+
+@dataclass
+class Story:
+    """West is lost at its tenth record, of which the mirror had copied eight; it returns, and all go home."""
+
+    world: World
+    losses: list[Lost] = field(default_factory=list)
+    results: list[dict[str, Any]] = field(default_factory=list)
+    at_work: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    is_drained: bool = True
+    stands_still: bool | None = True
+
+    def judged(self) -> Judged:
+        rehearsed = Rehearsed(
+            topology=self.world.topology,
+            home=self.losses[0].cluster,
+            losses=tuple(self.losses),
+            results=tuple(self.results),
+            work_ended_s=ENDED_S,
+            at_work=self.at_work,
+            is_drained=self.is_drained,
+            stands_still=self.stands_still,
+        )
+        return judge_origins(
+            rehearsed, read_ledgers(self.world.topology, self.world.ledgers), self.world.logs
+        )
+
+    def said(self) -> str:
+        found = self.judged()
+        return f"{found.verdict}: {'; '.join(found.reasons)}"
+
+
+def row(group: str, left: str, at: int, entered: str, to: int) -> dict[str, Any]:
+    return {
+        "group": group,
+        "topic": left,
+        "partition": 0,
+        "source_offset": at,
+        "target_topic": entered,
+        "target_offset": to,
+        "exact": True,
+        "position_age_s": 0.5,
+        "reason": "",
+    }
+
+
+def result(
+    verb: str, source: str, target: str, rows: list[dict[str, Any]], asked_at_s: float
+) -> dict[str, Any]:
+    names = ("reporting", "billing", "analytics", "packing-west")
+    is_loss = verb == "failover"
+    grounds = {"rate_records_per_s": 1.0, "sample_age_s": 1.0, "flush_interval_s": 1.0}
+    return {
+        "run_id": f"run-{verb}",
+        "source": source,
+        "target": target,
+        "outcome": "ok",
+        "reason": "",
+        "asked_at_s": asked_at_s,
+        "ended_at_s": asked_at_s + 5,
+        "translations": rows,
+        "fence_offsets": {
+            "mirrored": {"west.orders": {"0": _COPIED}} if is_loss else {},
+            "landing": {"orders": {"0": 20}} if is_loss else {},
+        },
+        "predicted": {
+            "loss": {"orders": {"expected": 2, "at_most": 4, "at_least": 0}} if is_loss else {},
+            "reread": {name: {"at_most": 3 if is_loss else 0} for name in names},
+        },
+        "plan": {"verb": verb, "facts": {"loss_rests_on": {"orders": grounds}}},
+    }
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    world = World(SITES, tmp_path)
+    world.sent("shop-west", 1, range(10), at_s=1, first=0)
+    world.sent("shop-west", 2, range(10, 15), at_s=20, first=20)
+    world.sent("shop-west", 3, range(15, 20), at_s=40, first=10)
+    world.sent("shop-east", 1, range(20), at_s=1, first=0)
+    world.sent("shop-east", 1, range(20, 30), at_s=25, first=25)
+    world.stands("west", "orders", [*FIRST, *HOME])
+    world.stands("west", "east.orders", EAST_LOG)
+    world.stands("east", "orders", EAST_LOG)
+    world.stands("east", "west.orders", [*FIRST, *HOME])
+    there, back = [], []
+    for name in ("reporting", "billing", "analytics", "packing-west"):
+        # The ninth record was processed and not copied: it comes again, late, from the place of the mirror's end.
+        world.read(name, 1, "orders", FIRST[:9], at_s=2)
+        world.read(name, 2, "west.orders", FIRST[8:], 8, at_s=31)
+        world.read(name, 3, "orders", HOME, 10, at_s=41)
+        there.append(row(name, "orders", 9, "west.orders", 8))
+        back.append(row(name, "west.orders", 10, "orders", 10))
+    for name in ("reporting", "analytics"):
+        world.read(name, 1, "east.orders", EAST_LOG[:9], at_s=2)
+        world.read(name, 2, "orders", EAST_LOG[9:30], 9, at_s=18)
+        world.read(name, 3, "east.orders", EAST_LOG[30:], 30, at_s=42)
+        there.append(row(name, "east.orders", 9, "orders", 9))
+        back.append(row(name, "orders", 30, "east.orders", 30))
+    world.read("billing", 2, "orders", EAST_LOG[20:27], 20, at_s=21)
+    world.read("packing-east", 1, "orders", EAST_LOG, at_s=2)
+    return Story(
+        world,
+        losses=[Lost(cluster="west", at_s=LOST_S, is_verified=True, returned_at_s=BACK_S)],
+        results=[
+            result("failover", "west", "east", there, 13),
+            result("failback", "east", "west", back, 33),
+        ],
+    )
+
+
+def without(path: Path, words: str) -> None:
+    """The lines of a ledger but for those with some words."""
+    lines = path.read_text().splitlines(keepends=True)
+    assert any(words in line for line in lines)
+    path.write_text("".join(line for line in lines if words not in line))
+
+
+def test_all_as_stated_is_valid_and_says_what_moved(story: Story) -> None:
+    """Two records came late, and one of them was processed again by each who had processed it."""
+    found = story.judged()
+    assert (found.verdict, found.reasons) == ("valid", ())
+    there, back = [one.figures(None, None) for one in found.measured.moves]
+    assert (there.late, there.positions, there.exact, there.wrong) == (2, 6, 6, 0)
+    assert (there.read_again, there.read_again_late, there.read_again_at_most) == (0, 4, 12)
+    assert (back.late, back.wrong, back.read_again) == (0, 0, 0)
+    fates = {fate.name: (fate.stated, fate.happened) for fate in found.measured.fates}
+    assert fates == {
+        **dict.fromkeys(
+            ("shop-west", "reporting", "billing", "analytics", "packing-west"), ("goes to east",) * 2
+        ),
+        **dict.fromkeys(("shop-east", "packing-east"), ("works on",) * 2),
+    }
+
+
+def _drop(cluster: str, topic: str, record: RecordId) -> Callable[[Story], object]:
+    def change(story: Story) -> None:
+        log = story.world.logs[cluster][TopicPartition(topic, 0)]
+        log[:] = [entry for entry in log if entry[1] != record]
+
+    return change
+
+
+def _stand_again(cluster: str, topic: str, again: Iterable[RecordId]) -> Callable[[Story], object]:
+    return lambda story: story.world.stands(cluster, topic, again)
+
+
+def _restate(run: int, key: str, name: str, **bounds: int | None) -> Callable[[Story], object]:
+    return lambda story: story.results[run]["predicted"][key][name].update(bounds)
+
+
+def _unread(consumer: str, life: int, words: str) -> Callable[[Story], object]:
+    return lambda story: without(processed_path(story.world.ledgers, consumer, life), words)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_drop("east", "west.orders", FIRST[3]), "invalid: orders of west in west.orders at east: 1 records acknowledged, missing before later ones"),
+        (_drop("west", "east.orders", EAST_LOG[-1]), "1 records acknowledged, missing at the end (shop-east 29 of life 1)"),
+        (_stand_again("east", "west.orders", HOME[-2:]), "west.orders at east: 2 records there more than once"),
+        (_stand_again("west", "east.orders", EAST_LOG[-2:]), "east.orders at west: 2 records there more than once"),
+        (_restate(0, "loss", "orders", at_most=1), "loss of west: orders: 2 records lost, more than predicted (1 at most)"),
+        (_restate(0, "loss", "orders", at_least=3), "loss of west: orders: 2 records lost, fewer than predicted"),
+        (_restate(0, "loss", "orders", at_most=100), "loss of west: orders: the prediction was too wide"),
+        (_restate(0, "reread", "billing", at_most=None), "unknown: failover west → east: the plan does not say how much billing reads again"),
+        (_unread("packing-west", 3, ",shop-west,17,"), "invalid: packing-west, orders of west: 1 records skipped (shop-west 17 of life 3)"),
+        (_unread("packing-east", 1, ",shop-west,12,"), "packing-east, orders of east: 1 records skipped (shop-west 12 of life 2)"),
+        (lambda s: s.world.read("packing-west", 2, "west.orders", FIRST[4:8], 4, at_s=31), "packing-west: 4 records read again, 3 at most were stated"),
+        (lambda s: s.world.read("packing-east", 1, "orders", EAST_LOG[:2]), "packing-east, orders of east: 2 records processed again"),
+        (lambda s: s.world.read("packing-west", 2, "orders", MOVED[:1], 20, at_s=22), "1 records processed that are not for it"),
+        (lambda s: s.results[1]["translations"][0].update(target_offset=12), "failback east → west: reporting at orders-0: 2 records lie before its position, unread"),
+        (lambda s: s.results[0]["translations"][0].update(target_offset=5), "3 records come again, and the position was called exact"),
+        (lambda s: s.results[0]["translations"][0].update(target_offset=None), "unknown: failover west → east: no position was written for reporting at orders-0"),
+        (lambda s: s.results[1].update(outcome="unknown", reason="a producer was not seen"), "unknown: failback east → west: it ended unknown: a producer was not seen"),
+        (lambda s: setattr(s, "is_drained", False), "unknown: the consumers had not read to the end"),
+        (lambda s: setattr(s, "stands_still", False), "invalid: logs grew after all producers had ended"),
+        (lambda s: setattr(s, "stands_still", None), "unknown: it was not seen whether logs stood still"),
+        (lambda s: s.losses.__setitem__(0, replace(s.losses[0], is_verified=False)), "unknown: it was not verified that the fault took effect"),
+        (lambda s: sends_path(s.world.ledgers, "shop-west", 2).rename(s.world.ledgers / "hidden"), "unknown: shop-west: no ledger life-2.csv"),
+        (lambda s: processed_path(s.world.ledgers, "billing", 2).write_text("a\nb\nc\nd\n"), "unknown: billing: its ledger life-2.processed.csv cannot be read"),
+    ],
+)  # fmt: skip
+def test_whatever_is_otherwise_is_named(story: Story, change: Callable[[Story], object], said: str) -> None:
+    """With the verdict that it forbids."""
+    change(story)
+    found = story.said()
+    assert not found.startswith("valid")
+    assert said in found
+
+
+def test_what_a_killed_worker_copies_again_is_told_from_what_stands_twice_otherwise(story: Story) -> None:
+    """Behind the records of before and before those of after the return, and no more than it may be."""
+    log, at = story.world.logs["west"], TopicPartition("east.orders", 0)
+    before, again = EAST_LOG[:11], EAST_LOG[9:11]
+    log[at] = list(enumerate([*before, *again, *EAST_LOG[11:]]))
+    story.at_work = {"west": {at: 20}}
+    assert "east.orders at west" not in story.said()
+    (replay,) = story.judged().measured.replays
+    assert (replay.explained, replay.unexplained) == (2, ())
+    story.at_work = {"west": {at: 11}}
+    assert "east.orders at west: 2 records there more than once" in story.said()
+    story.at_work = {"west": {at: 22}}
+    log[at] = list(enumerate([*before, *EAST_LOG[:11], *EAST_LOG[11:]]))
+    assert "11 records were copied again by workers that were killed" in story.said()
+
+
+@pytest.fixture
+def returned(tmp_path: Path) -> Story:
+    """A source of two centres is lost and returns: nothing moves, its own applications wait."""
+    world = World(CENTRES, tmp_path)
+    world.sent("shop-dc1", 1, range(10), at_s=1, first=0)
+    world.sent("shop-dc1", 1, range(10, 20), at_s=32, first=10)
+    world.sent("shop-dc2", 1, range(50), at_s=1, first=0)
+    one, two = records("shop-dc1", 1, range(20)), records("shop-dc2", 1, range(50))
+    world.stands("dc1", "orders", one)
+    world.stands("dc2", "orders", two)
+    for centre in ("centre", "reserve"):
+        world.stands(centre, "dc1.orders", one)
+        world.stands(centre, "dc2.orders", two)
+    for name in ("reporting", "audit"):
+        world.read(name, 1, "dc1.orders", one[:10], at_s=1.5)
+        world.read(name, 1, "dc1.orders", one[10:], 10, at_s=32.5)
+    world.read("reporting", 1, "dc2.orders", two, at_s=1.5)
+    return Story(world, losses=[Lost(cluster="dc1", at_s=LOST_S, is_verified=True, returned_at_s=BACK_S)])
+
+
+def test_where_nothing_moves_each_reads_everything_once_after_the_return(returned: Story) -> None:
+    """Who has nothing to read meanwhile works on all the same; who wrote there waits."""
+    found = returned.judged()
+    assert (found.verdict, found.reasons) == ("valid", ())
+    fates = {fate.name: (fate.stated, fate.happened) for fate in found.measured.fates}
+    assert fates["shop-dc1"] == ("waits", "waits")
+    assert {fates[name] for name in ("shop-dc2", "reporting", "audit")} == {("works on", "works on")}
+
+
+def test_who_does_not_do_what_explain_says_is_named(returned: Story) -> None:
+    """One that wrote while it was to wait, and one that stood still while it was to work on."""
+    returned.world.sent("shop-dc1", 1, range(30, 32), at_s=20, first=30)
+    without(sends_path(returned.world.ledgers, "shop-dc2", 1), ",20000,")
+    said = returned.said()
+    assert "loss of dc1: shop-dc1 of dc1 works on, and dcctl explain says that it waits" in said
+    lines = sends_path(returned.world.ledgers, "shop-dc2", 1)
+    kept = [line for line in lines.read_text().splitlines(keepends=True) if not 12 <= _second(line) < 31]
+    lines.write_text("".join(kept))
+    assert "loss of dc1: shop-dc2 of dc2 waits, and dcctl explain says that it works on" in returned.said()
+
+
+def _second(line: str) -> int:
+    fields = line.split(",")
+    return int(fields[6]) // 1000 if fields[0] == "ack" else -1
+
+
+def test_what_was_not_committed_before_a_kill_comes_again_and_nothing_else_may(returned: Story) -> None:
+    """A consumer of a centre that returns goes on at its last commit."""
+    world = returned.world
+    returned.losses = [replace(returned.losses[0], cluster="centre")]
+    world.read("reporting", 1, "dc2.orders", world_records(5, 8), 5, at_s=33)
+    with LedgerWriter(positions_path(world.ledgers, "reporting", 1), POSITIONS_COLUMNS) as ledger:
+        ledger.add("commit", "dc2.orders", 0, 5, 9_000, None)
+    found = returned.judged()
+    assert not [reason for reason in found.reasons if "again" in reason]
+    assert len(found.measured.uncommitted["reporting"]) == 3
+    with LedgerWriter(positions_path(world.ledgers, "reporting", 1), POSITIONS_COLUMNS) as ledger:
+        ledger.add("commit", "dc2.orders", 0, 7, 10_000, None)
+    assert "reporting, orders of dc2: 2 records processed again" in returned.said()
+
+
+def world_records(first: int, until: int) -> list[RecordId]:
+    return records("shop-dc2", 1, range(first, until))
