@@ -15,7 +15,9 @@ from orchestrator.evidence.audit.kinds import mark_of
 from orchestrator.evidence.report import figures
 from orchestrator.evidence.report.document import parse_report
 from orchestrator.evidence.report.model import Report, Verdict
+from orchestrator.evidence.report.model_origins import CopyEvidence, ReadingEvidence
 from orchestrator.evidence.report.model_parts import MoveEvidence
+from orchestrator.evidence.report.origins_view import of_loss
 from orchestrator.evidence.report.story import MEANING
 from orchestrator.evidence.report.summary import (
     ConsumerRow,
@@ -52,7 +54,11 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
     _print_scope(console, report)
     if report.moves:
         console.print(_moves(report.moves))
-    if topics := topic_rows(report):
+    if report.readings:
+        console.print(_copies(report.copies))
+        console.print(_readings(report.readings))
+        _print_applications(console, report)
+    elif topics := topic_rows(report):
         console.print(_places(topics) if report.moves else _topics(topics))
         _print_partitions(console, report)
     if consumers := consumer_rows(report):
@@ -160,6 +166,57 @@ def _moves(moves: tuple[MoveEvidence, ...]) -> Table:
             _number(move.read_again_late),
         )
     return table
+
+
+def _copies(copies: tuple[CopyEvidence, ...]) -> Table:
+    headings = ("acked", "present", "tail", "holes", "twice", "copied\nagain", "sent\nagain", "out of\norder")
+    table = _table("Each record, wherever it stands", "log", headings)
+    for one in copies:
+        table.add_row(
+            Text(f"{one.name} ({one.cluster})"),
+            _number(one.acked),
+            _number(one.present),
+            _number(one.tail),
+            _zero(one.hole),
+            _zero(one.twice),
+            _number(one.copied_again),
+            _number(one.sent_again),
+            _zero(one.reordered),
+        )
+    return table
+
+
+def _readings(readings: tuple[ReadingEvidence, ...]) -> Table:
+    headings = ("to be\nread", "read", "lost", "skipped", "again", "late", "at\nmost", "not com-\nmitted")
+    table = _table("Each record once, by each consumer", "consumer", headings)
+    for one in readings:
+        table.add_row(
+            Text(f"{one.consumer} ({one.origin})"),
+            _number(one.expected),
+            _number(one.read),
+            _number(one.lost),
+            _zero(one.skipped),
+            _number(one.again - one.late),
+            _number(one.late),
+            _number(one.again_at_most, unknown="–"),
+            _number(one.uncommitted),
+        )
+    return table
+
+
+def _print_applications(console: Console, report: Report) -> None:
+    """What they did in the last loss, and who did something else than was stated."""
+    last = of_loss(report, len(report.faults))
+    by_what: dict[str, list[str]] = {}
+    for one in last:
+        by_what.setdefault(one.happened or "not known", []).append(one.name)
+    if last:
+        said = "; ".join(f"{what}: {figures.joined(names)}" for what, names in by_what.items())
+        console.print(Text(f"\nApplications: {said}"))
+    for one in report.applications:
+        if not one.is_as_stated:
+            did = one.happened or "not known"
+            console.print(Text(f"  ! {one.name}: {did}, and {one.stated} was stated", style="red"))
 
 
 def _print_partitions(console: Console, report: Report) -> None:

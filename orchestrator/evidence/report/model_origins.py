@@ -17,8 +17,8 @@ class CopyEvidence:
 
     Of those that are missing `tail` lies behind the last one that is there, `hole` before it.
     `copied_again`: stand there twice, since a worker that was killed has copied them again, which may be
-    `copied_again_at_most`; `twice`: stand there twice for no such reason. `sent_again`: by a producer that was
-    killed before it had heard of them.
+    `copied_again_at_most`; `twice`: stand there twice for no such reason. `sent_again`: by a producer that
+    was killed before it had heard of them.
     """
 
     origin: str

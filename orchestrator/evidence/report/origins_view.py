@@ -1,4 +1,4 @@
-"""A report of several active clusters in sentences, tiles and totals: records by where they were produced. Pure.
+"""A report of several active clusters in words and sums: records by where they were produced. Pure.
 
 Everything else (`summary`, `story`, `tiles`) speaks of one mirror's source and its target.
 """
@@ -18,9 +18,9 @@ from orchestrator.evidence.report.model_origins import ApplicationEvidence
 class Sums:
     """All origins together; records, except `consumers`, `places` and `pause_s`.
 
-    `late`: had not been copied when a site was lost, and arrived after its return; `missing`: are not at every
-    place that copies them. `late_at_most`: what the plans had said of both together. `again` is without the late
-    ones.
+    `late`: had not been copied when a site was lost, and arrived after its return; `missing`: are not at
+    every place that copies them. `late_at_most`: what the plans had said of both together. `again` is without
+    the late ones.
     """
 
     acked: int
@@ -69,7 +69,7 @@ def sums_of(report: Report) -> Sums:
     )
 
 
-def sentences(report: Report, began: str) -> Iterator[str]:
+def told(report: Report, began: str) -> Iterator[str]:
     """What happened; `began`: what was lost or left, and when, in a sentence."""
     sums = sums_of(report)
     yield began
@@ -82,11 +82,11 @@ def sentences(report: Report, began: str) -> Iterator[str]:
     yield f"Over the whole run producers had {counted(sums.acked, 'record')} acknowledged: {taken}."
     yield from _of_applications(report)
     yield from _of_losses(report, sums)
+    lost = f", {number(sums.lost)} are lost with the site" if sums.lost else ""
     yield (
-        f"{counted(sums.consumers, 'consumer')} had to process {counted(sums.expected, 'record')}, each consumer"
-        f" every record of its origins once: {number(sums.read)} were processed"
-        + (f", {number(sums.lost)} are lost with the site" if sums.lost else "")
-        + f", {'none' if not sums.skipped else number(sums.skipped)} skipped."
+        f"{counted(sums.consumers, 'consumer')} had to process each record of their origins once,"
+        f" {counted(sums.expected, 'record')} together: {number(sums.read)} were processed{lost},"
+        f" {number(sums.skipped) if sums.skipped else 'none'} skipped."
     )
     yield from _of_rereads(sums)
     if sums.pause_s is not None:
@@ -122,19 +122,16 @@ def _is_alike(report: Report) -> bool:
 def _of_losses(report: Report, sums: Sums) -> Iterator[str]:
     stated = "" if sums.late_at_most is None else f" (the plans had said at most {number(sums.late_at_most)})"
     if sums.late:
-        yield (
-            f"{counted(sums.late, 'acknowledged record')} had not been copied when the site was lost{stated}, and"
-            " arrived after its return."
-        )
+        late = counted(sums.late, "acknowledged record")
+        yield f"{late} had not been copied when the site was lost{stated}, and arrived after its return."
     if sums.missing:
-        yield f"{counted(sums.missing, 'acknowledged record')} are not at every place that copies them{stated}."
+        missing = counted(sums.missing, "acknowledged record")
+        yield f"{missing} are not at every place that copies them{stated}."
     elif report.copies:
-        yield f"In the end every acknowledged record stands at each of {counted(len(report.copies), 'place')} for it."
+        yield "In the end every acknowledged record stands wherever something copies it."
     if sums.copied_again:
-        yield (
-            f"{counted(sums.copied_again, 'record')} stand twice in copies, since workers that were killed have"
-            " copied them again."
-        )
+        again = counted(sums.copied_again, "record")
+        yield f"{again} stand twice in copies: workers that were killed have copied them again."
     if sums.twice:
         yield f"{counted(sums.twice, 'record')} stand twice for no reason that is known."
 
@@ -148,10 +145,8 @@ def _of_rereads(sums: Sums) -> Iterator[str]:
     if sums.again_late:
         yield f"{counted(sums.again_late, 'record')} had been processed before the loss, and came again late."
     if sums.uncommitted:
-        yield (
-            f"{counted(sums.uncommitted, 'record')} were processed again by consumers that had not committed them"
-            " when they were killed."
-        )
+        again = counted(sums.uncommitted, "record")
+        yield f"{again} were processed again by consumers that had not committed them when they were killed."
 
 
 def of_loss(report: Report, loss: int) -> tuple[ApplicationEvidence, ...]:

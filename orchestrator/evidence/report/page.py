@@ -17,6 +17,7 @@ from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.audit.kinds import title_of
 from orchestrator.evidence.report import figures
 from orchestrator.evidence.report.model import Report, Scalar
+from orchestrator.evidence.report.origins_view import of_loss
 from orchestrator.evidence.report.plots import (
     client_plots,
     loss_axis,
@@ -53,6 +54,7 @@ def page(report: Report) -> str:
         objectives=objective_rows(report),
         missed=missed(report),
         journey=journey(report),
+        losses=[of_loss(report, number) for number in range(1, len(report.faults) + 1)],
         to_look_at=partitions_to_look_at(report),
         trend=trend_rows(report),
         topics=topic_rows(report),

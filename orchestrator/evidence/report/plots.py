@@ -170,7 +170,11 @@ def client_plots(report: Report) -> tuple[ClientPlots, ...]:
             _outage(report.rto.per_consumer, series.name),
             (
                 _plot(series.name, "processed", series.t_s, series.processed_per_s, x),
-                _plot(series.name, "lag", series.t_s, series.lag_records, x),
+                *(
+                    [_plot(series.name, "lag", series.t_s, series.lag_records, x)]
+                    if any(lag is not None for lag in series.lag_records)
+                    else []
+                ),
             ),
         )
         for series in report.series.consumers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.report.figures import clock, counted, duration, joined, moment, number, share
 from orchestrator.evidence.report.model import Fault, Report, Verdict
+from orchestrator.evidence.report.origins_view import told
 from orchestrator.evidence.report.summary import (
     Journey,
     Totals,
@@ -34,6 +35,8 @@ _DEGRADED = ("degraded", "sick")
 def story(report: Report) -> str:
     """One paragraph with the figures that matter."""
     figures, trip = totals(report), journey(report)
+    if report.readings:
+        return " ".join(told(report, _losses(report)))
     if trip is not None:
         return " ".join(_journey(report, trip, figures))
     sentences = [_fault(report), _canaries(report), _before(report, figures)]

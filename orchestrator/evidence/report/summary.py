@@ -233,7 +233,7 @@ def _once(report: Report, count: Callable[[TopicEvidence], int | None]) -> int |
     """A sum over all topics. There and back, each topic stands under both places with the same records: of
     those the larger count is taken, since what is missing at one place may be what is missing at the other.
     """
-    if not report.moves:
+    if not report.moves or report.readings:
         return total(count(row.evidence) for row in topic_rows(report))
     by_topic: dict[str, list[int | None]] = {}
     for row in topic_rows(report):

@@ -9,6 +9,7 @@ from orchestrator.evidence.audit.engines import ENGINE
 from orchestrator.evidence.report.figures import counted, duration, joined, number
 from orchestrator.evidence.report.model import Report
 from orchestrator.evidence.report.model_context import ObjectiveName
+from orchestrator.evidence.report.origins_view import Sums, sums_of
 from orchestrator.evidence.report.summary import (
     Journey,
     Totals,
@@ -99,7 +100,9 @@ def tiles(report: Report) -> tuple[Tile, ...]:
     so.
     """
     figures, trip = totals(report), journey(report)
-    if trip is not None:
+    if report.readings:
+        found = _of_origins(report, sums_of(report))
+    elif trip is not None:
         found = (_loss_of(trip, figures), _outage_of(trip), _reread_of(trip), _skipped_of(trip))
     elif is_refused(report):
         return _loss(report, figures), *_refused()
@@ -190,6 +193,45 @@ def _refused() -> tuple[Tile, ...]:
         ),
         Tile("Records read again", "quiet", text=NOTHING, notes=("no consumer was moved",)),
         Tile("Records skipped", "quiet", text=NOTHING, notes=("no consumer was moved",)),
+    )
+
+
+def _of_origins(report: Report, sums: Sums) -> tuple[Tile, ...]:
+    """Where several clusters are at work: records by where they were produced."""
+    notes = [f"{number(sums.late)} not copied at the loss, arrived after the return"] if sums.late else []
+    notes += [] if sums.late_at_most is None else [f"stated: {number(sums.late_at_most)} at most"]
+    within = sums.late_at_most is not None and sums.missing + sums.late <= sums.late_at_most
+    is_well = not sums.missing or within
+    moved = [one.name for one in report.applications if one.happened not in {None, "works on"}]
+    limit = "longest of all clients" if sums.pause_s is not None else "a client was not seen again"
+    again = [f"stated: {number(sums.again_at_most)} at most"] if report.moves else []
+    again += [f"and {number(sums.again_late)} that had arrived late"] if sums.again_late else []
+    again += [f"and {number(sums.uncommitted)} not committed at a kill"] if sums.uncommitted else []
+    return (
+        Tile(
+            "Acknowledged records lost",
+            "good" if is_well else "bad",
+            records=sums.missing,
+            notes=tuple(notes),
+        ),
+        Tile(
+            "Out of service (RTO)",
+            "quiet" if sums.pause_s is not None else "unsure",
+            seconds=sums.pause_s,
+            notes=(limit, *((f"{number(len(set(moved)))} of them stopped",) if moved else ())),
+        ),
+        Tile(
+            "Records read again",
+            "good" if sums.again <= sums.again_at_most else "bad",
+            records=sums.again,
+            notes=tuple(again),
+        ),
+        Tile(
+            "Records skipped",
+            "bad" if sums.skipped else "good",
+            records=sums.skipped,
+            notes=(f"of {number(sums.expected)} that consumers had to process",),
+        ),
     )
 
 
