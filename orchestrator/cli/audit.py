@@ -48,7 +48,10 @@ def audit(
     from orchestrator.cli.output import emit
     from orchestrator.evidence.audit.inputs import AuditInputs
     from orchestrator.evidence.audit.kinds import audited_kinds
+    from orchestrator.evidence.origins.kept import is_kept
 
+    if is_kept(folder):
+        raise typer.Exit(_by_origins(folder, read, as_json))
     inputs = AuditInputs.read(folder)
     audited_kinds(inputs.consumers)  # one that is not known is told before a session is begun
     kept = _kept(folder, read)
@@ -71,6 +74,51 @@ def audit(
         render=lambda console: _render(console, result, reasons, differing),
     )
     raise typer.Exit(STATUS[verdict])
+
+
+def _by_origins(folder: Path, read: str, as_json: bool) -> int:
+    """Of a drill with several active clusters, on what its folder keeps; returns the exit status."""
+    from dataclasses import asdict
+
+    from orchestrator.cli.output import emit
+    from orchestrator.errors import UsageError
+    from orchestrator.evidence.origins.kept import judged_again
+    from orchestrator.evidence.report.folder import TOPOLOGY_COPY
+    from orchestrator.topology.loading import load_topology
+
+    if read not in ("", "kept"):
+        problem = "a drill with several active clusters is audited on what its folder keeps"
+        raise UsageError(f"--from {read}", problem, "leave it out")
+    found = judged_again(folder, load_topology(folder / TOPOLOGY_COPY))
+    stated = _stated(folder).get("verdict")
+    reasons = list(found.reasons)
+
+    def render(console: Console) -> None:
+        for reason in reasons:
+            console.print(f"  • {reason}", markup=False)
+
+    emit(
+        {
+            "verdict": found.verdict,
+            "reasons": reasons,
+            "read_from": "kept",
+            "report_verdict": stated,
+            "readings": [_counted(asdict(one)) for one in found.measured.compared.readings],
+            "copies": [_counted(asdict(one)) for one in found.measured.compared.copies],
+        },
+        as_json=as_json,
+        summary=f"{found.verdict}: {len(reasons)} reasons; the report says {stated}; {_READ['kept']}",
+        render=render,
+    )
+    return STATUS[found.verdict]
+
+
+def _counted(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists of records as how many they are."""
+    return {
+        name: len(value) if isinstance(value, tuple) and name != "origin" else value
+        for name, value in figures.items()
+    }
 
 
 def _kept(folder: Path, read: str) -> Kept | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.files import write_whole
 from orchestrator.evidence.origins import Logs, read_ledgers, read_logs
 from orchestrator.evidence.origins.judged import Judged, Rehearsed, judge_origins
+from orchestrator.evidence.origins.kept import keep
 from orchestrator.simulation.drill_audit import Measure, Measured
 from orchestrator.simulation.drill_report import DrillFacts, Mark
 from orchestrator.simulation.origins_report import origins_report
@@ -21,8 +19,6 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 
 _STANDS_STILL_S = 2.0
-_FOLDER, _INDEX = "kept", "rehearsed.json"
-_COLUMNS = ("topic", "partition", "offset", "producer", "sequence", "life")
 
 Ends = Mapping[str, Mapping[TopicPartition, int]]
 """By cluster, where the logs of the file's topics and of their copies end."""
@@ -59,16 +55,8 @@ class MeasuredByOrigin:
     logs: Logs
 
     def keep(self, folder: Path, ledgers: Path) -> None:  # noqa: ARG002 - they lie beside it
-        """Every record that was read of the clusters, and what the drill itself had noted down."""
-        kept = folder / _FOLDER
-        kept.mkdir(parents=True, exist_ok=True)
-        for cluster, partitions in self.logs.items():
-            with (kept / f"{cluster}.csv").open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerow(_COLUMNS)
-                for at, records in sorted(partitions.items()):
-                    writer.writerows((*at, offset, *record) for offset, record in records)
-        write_whole(kept / _INDEX, json.dumps(_as_json(self.judged.measured.rehearsed), indent=2) + "\n")
+        """See `drill_audit.Measured`: for `dcctl audit`."""
+        keep(folder, self.judged.measured.rehearsed, self.logs)
 
     def report(self, facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
         """See `drill_audit.Measured`."""
@@ -93,27 +81,3 @@ def ends_of(simulation: Simulation) -> Ends:
         described = cluster.topics(sorted(set(topology.names_at(name)) & set(cluster.topic_names())))
         found[name] = dict(cluster.end_offsets(tp for topic in described.values() for tp in topic.partitions))
     return found
-
-
-def _as_json(rehearsed: Rehearsed) -> dict[str, Any]:
-    return {
-        "format_version": 1,
-        "home": rehearsed.home,
-        "work_ended_s": rehearsed.work_ended_s,
-        "losses": [
-            {
-                "cluster": lost.cluster,
-                "at_s": lost.at_s,
-                "is_verified": lost.is_verified,
-                "returned_at_s": lost.returned_at_s,
-            }
-            for lost in rehearsed.losses
-        ],
-        "at_work": {
-            cluster: {str(at): end for at, end in sorted(ends.items())}
-            for cluster, ends in rehearsed.at_work.items()
-        },
-        "is_drained": rehearsed.is_drained,
-        "stands_still": rehearsed.stands_still,
-        "runs": [str(result["run_id"]) for result in rehearsed.results],
-    }

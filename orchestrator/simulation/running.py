@@ -28,6 +28,7 @@ from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
+_ENDED = frozenset({"EXITED", "FATAL"})
 # Among the files of a host whose programs see other addresses than the operator does.
 _OWN_FILE = "topology.yaml"
 
@@ -189,6 +190,10 @@ class Simulation:
         await_in_sync(crew, name, asked, watch)
         workers = [worker.program for worker in self.estate.workers_of(name) if worker.dc == dc]
         if workers:
+            # A worker gives up where the brokers that start beside it take longer than it waits for them.
+            ended = [worker for worker in workers if host.states().get(worker) in _ENDED]
+            if ended:
+                host.start(ended)
             await_worker(crew, name, asked, host.watch(workers))
 
     def down(self, *, keep_files: bool = False) -> Path | None:

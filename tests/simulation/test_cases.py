@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.errors import UsageError
+from orchestrator.simulation.active_drill import ActiveDrill
 from orchestrator.simulation.cases import (
     CASES,
     EXIT_STATUS,
@@ -17,9 +18,14 @@ from orchestrator.simulation.cases import (
     accepted_reread,
     asked_for,
     case_named,
+    cases_at,
+    cases_of,
     faults_of,
     load_named,
 )
+from orchestrator.simulation.drill import Drill
+from orchestrator.simulation.rehearsals import rehearsal_of
+from orchestrator.simulation.return_drill import ReturnDrill
 from orchestrator.simulation.sabotage import KINDS, NONE, sabotage_named
 from orchestrator.simulation.workload.scenario import DEFAULT, SCENARIOS, SMALL, TINY
 from orchestrator.topology.loading import load_topology
@@ -82,39 +88,72 @@ def test_each_declared_case_is_listed_as_declared(capsys: pytest.CaptureFixture[
     assert "producer checkout has no principal of its own that writes two topics" in shown
 
 
+LAYOUTS = Path(__file__).parents[1] / "layouts"
+
+
 @pytest.mark.parametrize(
-    ("file", "left", "reason"),
+    ("path", "left", "waiting"),
     [
-        ("two-sites", ["west", "east"], "layout active-active (only active-passive)"),
-        ("two-centres", ["centre"], "layout aggregation (only active-passive)"),
+        (LAYOUTS / "two-sites.yaml", ["west", "east"], []),
+        (LAYOUTS / "two-centres.yaml", ["centre"], ["dc1", "dc2", "reserve"]),
+        (EXAMPLE.with_name("active-active.yaml"), ["west", "east"], []),
+        (EXAMPLE.with_name("aggregation.yaml"), [], ["dc1", "dc2", "centre"]),
+        (EXAMPLE.with_name("aggregation-two-centres.yaml"), ["centre"], ["dc1", "dc2", "reserve"]),
     ],
+    ids=lambda value: value.stem if isinstance(value, Path) else "",
 )
-def test_each_cluster_that_can_be_left_has_cases_and_what_cannot_run_yet_says_why(
-    file: str, left: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+def test_each_cluster_that_can_be_lost_has_cases_that_can_run(
+    path: Path, left: list[str], waiting: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody writes at a centre: there is nothing to lose there, and no right to withdraw."""
-    path = Path(__file__).parents[1] / "layouts" / f"{file}.yaml"
+    """Its applications go elsewhere, or wait. Where nobody writes there is nothing to lose, and no right to
+    withdraw; where nothing moves no position can be broken.
+    """
     assert run(["drill", str(path), "--list", "--load", "tiny", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["cases"]
-    assert list(dict.fromkeys(row["leaves"] for row in rows)) == left
+    assert {row["leaves"] for row in rows} == {*left, *waiting}
     assert len({row["name"] for row in rows}) == len(rows)
-    for cluster in left:
+    writers = {producer.cluster for producer in load_topology(path).producers}
+    for cluster in (*left, *waiting):
         own = {row["name"].removesuffix(f"-{cluster}"): row for row in rows if row["leaves"] == cluster}
-        missing = {case.name for case in CASES} - set(own)
-        assert missing == (
-            set() if file == "two-sites" else {"over-budget", *(f"{verb}-rights" for verb in MOVING_VERBS)}
-        )
-        for case in CASES:
-            if case.name in own:
-                assert (own[case.name]["verb"], own[case.name]["fault"]) == (case.verb, case.fault(TINY))
-                assert own[case.name]["expected"]["verdict"] == case.expected
-                assert f"{cluster} is left" in own[case.name]["says"]
-                assert own[case.name]["seconds"] > 10
-    assert all(reason in row["lacks"] and not row["is_measured"] for row in rows)
+        expected = {case.name for case in CASES}
+        if cluster not in writers:
+            expected -= {"over-budget", *(f"{verb}-rights" for verb in MOVING_VERBS)}
+        if cluster in waiting:
+            expected = {"return", "return-records", "return-duplicates", "return-ledger"}
+        assert set(own) == expected
+        for name, row in own.items():
+            assert row["seconds"] > 10
+            assert f"{cluster} is {'lost' if cluster in waiting else 'left'}" in row["says"]
+            assert bool(row["lacks"]) == name.endswith("-rights"), "its producers write one topic each"
+            assert row["fault"] == ("site lost" if cluster in waiting else faults_in_words(row["verb"]))
     assert run(["drill", str(path), "--list"]) == 0
-    assert f"cannot rehearse it yet: {reason}" in " ".join(capsys.readouterr().out.split())
-    assert run(["drill", str(path), "--scenario", f"switchover-{left[0]}"]) == 7
-    assert f"does not support this topology yet: {reason}" in capsys.readouterr().err
+    assert "cannot rehearse it yet" not in capsys.readouterr().out
+
+
+def faults_in_words(verb: str) -> str:
+    return "none" if verb == "switchover" else "site lost, mirror stalls"
+
+
+def test_the_site_that_is_lost_is_chosen_or_is_the_first_one() -> None:
+    """By its cluster or by its site; the first case of what is asked for otherwise."""
+    sites = load_topology(LAYOUTS / "two-sites.yaml")
+    assert asked_for(None, None, None, NONE, cases_at(None, sites))[0].name == "failover-west"
+    assert asked_for(None, None, "failback", NONE, cases_at("east", sites))[0].name == "failback-east"
+    one_centre = load_topology(EXAMPLE.with_name("aggregation.yaml"))
+    assert asked_for(None, None, None, NONE, cases_at(None, one_centre))[0].name == "return-dc1"
+    assert asked_for(None, None, None, NONE, cases_at("centre", one_centre))[0].name == "return-centre"
+    with pytest.raises(UsageError, match="--lose centr") as caught:
+        cases_at("centr", one_centre)
+    assert "did you mean centre?" in caught.value.hint
+    with pytest.raises(UsageError, match="does not go with a failover of this file"):
+        asked_for(None, None, "failover", NONE, cases_at("dc1", one_centre))
+
+
+def test_what_judges_a_rehearsal_follows_from_the_layout() -> None:
+    """One mirror, or several clusters at work."""
+    passive, sites = load_topology(EXAMPLE), load_topology(LAYOUTS / "two-sites.yaml")
+    assert [rehearsal_of(passive, case_named(verb)) for verb in MOVING_VERBS] == [Drill, Drill, ReturnDrill]
+    assert {rehearsal_of(sites, case) for case in cases_of(sites)} == {ActiveDrill}
 
 
 def test_a_layout_that_cannot_be_rehearsed_lists_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +161,7 @@ def test_a_layout_that_cannot_be_rehearsed_lists_nothing(capsys: pytest.CaptureF
     assert run(["drill", str(STRETCHED), "--list"]) == run(["drill", str(STRETCHED)])
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.count("layout stretched-2dc (only active-passive)") == 2
+    assert said.err.count("layout stretched-2dc (only active-active, active-passive, aggregation)") == 2
 
 
 @pytest.mark.parametrize(
