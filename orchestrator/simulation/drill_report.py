@@ -116,7 +116,7 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
         "steps": [step_part(step, failover) for step in failover.steps],
         "plan": plan_part(facts.topology, failover.plan, facts.accepted_loss),
         "responsible": responsible_part(failover, approval=NOBODY_ASKED),
-        **measured_part(facts, audit.parts()),
+        **_measured(facts, audit.parts()),
     }
 
 
@@ -135,7 +135,7 @@ def returned_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark]
         "steps": [step_part(step, failback) for step in failback.steps],
         "plan": plan_part(facts.topology, failback.plan, facts.accepted_loss),
         "responsible": responsible_part(failback, approval=NOBODY_ASKED),
-        **measured_part(facts, _with_stated_loss(audit.parts(), facts.moves)),
+        **_measured(facts, _with_stated_loss(audit.parts(), facts.moves)),
     }
 
 
@@ -153,7 +153,7 @@ def _with_stated_loss(parts: dict[str, Any], moves: Sequence[RunResult]) -> dict
     return {**parts, "moves": rows}
 
 
-def measured_part(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
+def _measured(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
     """What was measured, in its own terms and in those of recovery, beside the objectives of the file."""
     recovery = recovery_part(parts, facts.mirror.source, facts.fault_at_s)
     objectives = objectives_part(facts.topology.failover.objectives, recovery, parts["rto"])

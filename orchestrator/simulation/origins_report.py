@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
 from orchestrator.evidence.origins.judged import Judged, Measurements
+from orchestrator.evidence.origins.moved import MoveFound, position_cost
 from orchestrator.evidence.origins.pauses import longest, series_of
 from orchestrator.evidence.origins.told import Origin
+from orchestrator.evidence.report.recovery import objectives_part
 from orchestrator.evidence.report.run_parts import (
     gate_part,
     phase_parts,
@@ -23,7 +25,6 @@ from orchestrator.simulation.drill_report import (
     DrillFacts,
     Mark,
     frame_part,
-    measured_part,
 )
 from orchestrator.topology.model import Consumer, Producer
 
@@ -32,7 +33,7 @@ def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> 
     """The report of a drill that went to its end. Plan, gates and steps are those of the last move."""
     found, last = judged.measured, facts.failover
     losing = [run for run in facts.moves if run.predicted["loss"]] or list(facts.moves)
-    parts = {
+    parts: dict[str, Any] = {
         "clusters": _clusters(found),
         "moves": list(_moves(found)),
         "rto": _rto(found),
@@ -40,8 +41,9 @@ def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> 
         "copies": list(_copies(found)),
         "readings": list(_readings(found)),
         "applications": list(_applications(found)),
-        "consumers": [],
+        "consumers": list(_consumers(found)) if len(found.moves) == 1 else [],
     }
+    recovery = _recovery(found, parts["rto"])
     of_run: dict[str, Any] = {}
     if last is not None:
         of_run = {
@@ -58,8 +60,34 @@ def origins_report(facts: DrillFacts, judged: Judged, marks: Sequence[Mark]) -> 
         **of_run,
         "verdict": judged.verdict,
         "reasons": [*judged.reasons, *facts.notes],
-        **measured_part(facts, parts),
+        **parts,
+        "recovery": recovery,
+        "objectives": objectives_part(facts.topology.failover.objectives, recovery, parts["rto"]),
     }
+
+
+def _recovery(found: Measurements, rto: Mapping[str, Any]) -> dict[str, Any]:
+    """`recovery`: of several losses the worst. What arrived late was not there for whoever had gone away."""
+    told, worst, oldest_s = found.told, 0, 0.0
+    losses = {
+        one.move.run_id: lost.at_s for one, lost in zip(_lossy(found), found.rehearsed.losses, strict=False)
+    }
+    for one in _lossy(found):
+        gone = (*one.late, *one.missing)
+        worst = max(worst, len(gone))
+        first_s = min((told.acked[record].at_ms / 1000 for record in gone), default=None)
+        if first_s is not None:
+            oldest_s = max(oldest_s, losses[one.move.run_id] - first_s)
+    holes = len({record for copy in found.compared.copies for record in copy.hole})
+    return {
+        "rto_s": rto["seconds"],
+        "rpo_records": worst + holes,
+        "rpo_s": None if holes else round(oldest_s, 3),
+    }
+
+
+def _lossy(found: Measurements) -> list[MoveFound]:
+    return [one for one in found.moves if one.move.is_of_a_loss]
 
 
 def _zero_s(facts: DrillFacts, found: Measurements) -> float:
@@ -166,6 +194,34 @@ def _applications(found: Measurements) -> Iterator[dict[str, Any]]:
             "is_as_stated": fate.is_as_stated,
             "pause_s": None if of_client is None else of_client[window],
             "reason": fate.reason,
+        }
+
+
+def _consumers(found: Measurements) -> Iterator[dict[str, Any]]:
+    """`consumers` of a rehearsal with one move: each position that it wrote, and why records came again."""
+    consumers = {one.name: one for one in found.rehearsed.topology.consumers}
+    (one,) = found.moves
+    for placed, shift in one.shifts:
+        cost = position_cost(found.told, one, placed, shift)
+        yield {
+            "name": placed.consumer,
+            "kind": consumers[placed.consumer].kind,
+            "source": one.move.source,
+            "topic": placed.left.topic,
+            "partition": placed.left.partition,
+            "source_offset": placed.left_offset,
+            "position_age_s": placed.age_s,
+            "target_offset": placed.entered_offset,
+            "target_topic": placed.entered.topic,
+            "exact": placed.exact,
+            "reread": {
+                "map": cost.map,
+                "position_age": cost.position_age,
+                "uncommitted": cost.uncommitted,
+            },
+            "skipped": len(shift.skipped),
+            "processed_but_lost": cost.processed_but_lost,
+            "reason": placed.reason,
         }
 
 

@@ -55,6 +55,7 @@ class Measurements:
     """Everything that was measured. `windows`: one for each loss and planned move, up to the next one."""
 
     rehearsed: Rehearsed
+    told: Told
     compared: Compared
     moves: tuple[MoveFound, ...]
     fates: tuple[Fate, ...]
@@ -104,6 +105,7 @@ def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
     successes = Successes.of(topology, told)
     measured = Measurements(
         rehearsed=rehearsed,
+        told=told,
         compared=found,
         moves=moves,
         fates=tuple(_fates(rehearsed, told, moves, successes)),

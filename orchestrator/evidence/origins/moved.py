@@ -304,3 +304,50 @@ def found_of(records: Records, moves: Sequence[Moved]) -> tuple[MoveFound, ...]:
         )
         for move in moves
     )
+
+
+class Cost(NamedTuple):
+    """Why records of one partition were processed again after a move, by cause, and how many were processed
+    and never arrived. Records.
+    """
+
+    map: int
+    position_age: int
+    uncommitted: int
+    processed_but_lost: int
+
+
+def position_cost(told: Told, found: MoveFound, placed: Placed, shift: Shift) -> Cost:
+    """Of one position, by the consumer's own ledgers: what lies before it and comes again is the map's doing;
+    what was processed behind it had been committed since it was recorded, or had not been committed at all.
+    """
+    life = found.move.number
+    done: list[tuple[int, RecordId]] = []
+    for record, times in told.processed.get(placed.consumer, {}).items():
+        if _again_in(times, life + 1):
+            done += [
+                (one.offset, record)
+                for one in times
+                if one.life == life and (one.topic, one.partition) == placed.left
+            ]
+    committed = max(
+        (
+            note.offset or 0
+            for note in told.notes.get(placed.consumer, ())
+            if (note.life, note.event, note.at) == (life, "commit", placed.left)
+        ),
+        default=0,
+    )
+    behind = [(offset, record) for offset, record in done if offset >= placed.left_offset]
+    lost = [
+        record
+        for record, times in told.processed.get(placed.consumer, {}).items()
+        if record in found.missing
+        and any((one.topic, one.partition) == placed.left for one in times if one.life == life)
+    ]
+    return Cost(
+        map=len(set(shift.again) - found.late),
+        position_age=sum(offset < committed for offset, _ in behind),
+        uncommitted=sum(offset >= committed for offset, _ in behind),
+        processed_but_lost=len(lost),
+    )
