@@ -115,14 +115,23 @@ def rules(as_json: bool = JSON) -> None:
     )
 
 
-def schema() -> None:
-    """Print the JSON Schema of topology files, for editors."""
+def schema(
+    style: str = typer.Option(
+        "json", "--format", metavar="json|markdown", help="JSON Schema for editors, or a page of all keys."
+    ),
+) -> None:
+    """Print the JSON Schema of topology files, for editors; or every key with what it is for."""
     import json
 
+    from orchestrator.cli.keys_view import keys_page
     from orchestrator.cli.output import print_error
+    from orchestrator.errors import UsageError
     from orchestrator.topology.consumer_kinds import broken_extensions
-    from orchestrator.topology.loading import topology_schema
+    from orchestrator.topology.schema import topology_schema
 
+    if style not in {"json", "markdown"}:
+        raise UsageError(f"--format {style}", "there is no such format", "take json or markdown")
     for error in broken_extensions():
         print_error(error)
-    typer.echo(json.dumps(topology_schema(), indent=2))
+    found = topology_schema()
+    typer.echo(json.dumps(found, indent=2) if style == "json" else keys_page(found), nl=style == "json")

@@ -60,15 +60,28 @@ class Topic:
     """A topic as applications know it, under the cluster where it is produced."""
 
     name: TopicName
+    """Its name at the cluster where it is produced."""
     cluster: Name
+    """The cluster where producers write it."""
     partitions: Positive
+    """How many partitions it has."""
     replicas: Positive
+    """How many copies each partition has."""
     min_insync_replicas: Positive
+    """How many in-sync replicas an acks=all write needs (min.insync.replicas)."""
     replicas_per_dc: Mapping[Name, Count] = field(default_factory=dict)
+    """Replicas of each partition by data centre, where they are not to be spread evenly by rack."""
     config: Mapping[str, str] = field(default_factory=dict)
+    """Topic settings of Kafka by their own names, for example retention.ms."""
     prefer: Preference | None = None
+    """What counts more once a site is lost; the cluster's own `prefer` where it is not said."""
     residency: tuple[Name, ...] = ()
+    """The only data centres where copies of its records may lie; none: anywhere."""
     on_fork: OnFork = "keep"
+    """Under policy identity, what becomes of the tail that only the lost side holds, once that side is
+    back: `keep` it there, exported for reference; `replay` it to the active side as new records;
+    `rebuild` the topic there from the other side.
+    """
 
 
 RETURN_SUFFIX = "-return"
@@ -79,14 +92,7 @@ DEFAULT_ENGINE = "mirrormaker2"
 class Replication:
     """One mirror, and the `engine` that runs it: MirrorMaker 2 on Connect workers at the target, or another.
 
-    `topics`: names, and patterns as MirrorMaker understands them: see `mirrored_topics`.
-    The mirrored topics are as the topics at the source; `replicas`, `min_insync_replicas` and
-    `topic_config` say where they differ. `offset_flush_interval_s` is the worker's
-    `offset.flush.interval.ms`: it bounds how old the mirror's stored position is, and with it the
-    prediction of what a site loss would cost. `connectors` overrides properties of the connectors.
-
-    `managed: false` is a mirror that something else owns (MirrorMaker's dedicated mode, an operator):
-    it is observed, never changed. Only such a one may keep its `offset_syncs` at the source.
+    The mirrored topics are as the topics at the source, but for what the mirror says of them.
     """
 
     # Other engines have classes below this one, with keys of their own (`topology.mirror_engines`).
@@ -94,19 +100,41 @@ class Replication:
     needs_connect: ClassVar[bool] = True
 
     source: Name
+    """The cluster whose topics are copied."""
     target: Name
+    """The cluster that gets the copies."""
     topics: NamesAndPatterns
+    """Topics of the source that are copied: names, and regular expressions that match whole names."""
     policy: Policy = "default"
+    """How copies are called: with the source's name before theirs (`default`), or as the source calls
+    them (`identity`).
+    """
     separator: str = "."
+    """What stands between the source's name and the topic's, under policy default."""
     tasks_max: Positive = 2
+    """How many tasks copy side by side (tasks.max)."""
     offset_flush_interval_s: Seconds = 1.0
+    """The workers' offset.flush.interval.ms, in seconds: how old the mirror's stored position may be, and
+    with it how exact a predicted loss is.
+    """
     offset_syncs: Literal["target", "source"] = "target"
+    """Where the offset syncs lie. At the source they are lost with it: only for a mirror that is not
+    `managed`.
+    """
     replicas: Positive | None = None
+    """Replicas of the copies, where they are not those of the source's topics."""
     min_insync_replicas: Positive | None = None
+    """min.insync.replicas of the copies, where it is not that of the source's topics."""
     topic_config: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the copies that differ from those of the source's topics."""
     connectors: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the mirror's connectors over those that dcctl sets, producer.override.… among them."""
     managed: bool = True
+    """false: something else owns the mirror (MirrorMaker's dedicated mode, an operator). It is observed,
+    never changed.
+    """
     engine: Name = DEFAULT_ENGINE
+    """What runs it: MirrorMaker 2 on Connect workers at the target, or what an installed package brings."""
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -177,7 +205,9 @@ class RecordMark:
     """A header that every record of one producer carries, and no record of another."""
 
     header: HeaderName
+    """The header's key."""
     value: str
+    """The header's value, as UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -185,24 +215,30 @@ class Producer:
     """An application that writes.
 
     Kafka does not say who wrote a record: `identified_by` does, where several write the same topic.
-    `moved_by: itself` is one that finds the other cluster on its own (DNS, a proxy, bootstrap servers of
-    both): dcctl neither stops nor starts it, keeps it off by access rules as every other, and waits for its
-    first record.
-    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
-    `transactional_ids`: under which it writes in transactions; a name, or a beginning with `*` behind it.
-    `canary`: it is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured.
     """
 
     name: Name
+    """Its name; hosts run it as `producer-NAME`."""
     cluster: Name
+    """The cluster where it works."""
     topics: tuple[TopicName, ...]
+    """The topics that it writes."""
     acks: Literal["all", "1", "0"] = "all"
+    """What it waits for before a write counts as done."""
     principal: Principal | None = None
+    """Who it is to the brokers: access rules are made for it, and keep it off during a move."""
     transactional_ids: tuple[TransactionalId, ...] = ()
+    """Under which it writes in transactions: whole ids, or beginnings with `*` behind them."""
     identified_by: RecordMark | None = None
+    """What tells its records from others', where several producers write one topic."""
     moved_by: Literal["dcctl", "itself"] = "dcctl"
+    """`itself`: it finds the other cluster on its own (DNS, a proxy, bootstrap servers of both). dcctl
+    neither stops nor starts it, keeps it off by access rules, and waits for its first record.
+    """
     standby: Name | None = None
+    """The cluster where it goes when its own is left, if not its cluster's `standby`."""
     canary: bool = False
+    """It is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured."""
 
 
 def transactional_topics(producers: Iterable[Producer]) -> frozenset[str]:
@@ -212,19 +248,7 @@ def transactional_topics(producers: Iterable[Producer]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Consumer:
-    """An application that reads: a consumer group (`name` is its group id), or one of another kind.
-
-    `group`: its group id where that is not its name, as for two entries that are one group at two clusters.
-    It reads `topics`, or those at its cluster whose whole name matches the regular expression `pattern`.
-    `on_untranslatable` decides about a position without a translation: `refuse` the move; read the
-    target's log from its start (`earliest`); or from a `timestamp` before the record's own, which reads
-    some minutes again (not for producers that set timestamps themselves).
-    `standby`: the cluster where it goes when its own is left, if not its cluster's (`topology.standby`).
-    `landing`: what becomes of the records that are written, once it has moved, to a topic of the same name as
-    one that it reads, and that others write there as well: it reads them all (`read`), or they are for the
-    consumer of that name.
-    `canary`: it is dcctl's own, as a producer's.
-    """
+    """An application that reads: a consumer group, or one of another kind."""
 
     # Other kinds have classes below this one, with keys of their own (`topology.consumer_kinds`): what is
     # said here of a group holds for them as far as they do not say otherwise. `noun`: in sentences;
@@ -235,18 +259,37 @@ class Consumer:
     can_be_canary: ClassVar[bool] = True
 
     name: Name
+    """Its name, and its group id unless `group` says another."""
     cluster: Name
+    """The cluster where it works."""
     kind: Name
+    """What it is: a consumer group (`group`), which commits offsets to Kafka, or of another kind."""
     topics: tuple[TopicName, ...] = ()
+    """The topics that it reads, as they are called at its cluster."""
     pattern: str | None = None
+    """A regular expression: it reads the topics at its cluster whose whole name matches."""
     principal: Principal | None = None
+    """Who it is to the brokers: access rules are made for it, and keep it off during a move."""
     order: Literal["required", "any"] = "any"
+    """Whether it needs the records of a partition in order."""
     duplicates: Literal["tolerated", "refused"] = "tolerated"
+    """Whether it can bear to read records again."""
     on_untranslatable: Literal["refuse", "earliest", "timestamp"] = "refuse"
+    """What to do about a position without a translation: `refuse` the move; read the target's log from
+    its start (`earliest`); or from a `timestamp` before the record's own, which reads some minutes again
+    and is not for producers that set timestamps themselves.
+    """
     group: Name | None = None
+    """Its group id, where that is not its name, as for two entries that are one group at two clusters."""
     standby: Name | None = None
+    """The cluster where it goes when its own is left, if not its cluster's `standby`."""
     landing: Name | None = None
+    """Whose the records are that are written, once it has moved, to a topic of the same name as one that
+    it reads, and that others write there as well: it reads them all (`read`), or they are for the
+    consumer of that name.
+    """
     canary: bool = False
+    """It is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured."""
 
     @property
     def group_id(self) -> str:

@@ -18,17 +18,29 @@ class Hooks:
     """
 
     pre_failover: str | None = None
+    """Before a failover."""
     post_failover: str | None = None
+    """After a failover."""
     pre_switchover: str | None = None
+    """Before a switchover."""
     post_switchover: str | None = None
+    """After a switchover."""
     pre_failback: str | None = None
+    """Before a failback."""
     post_failback: str | None = None
+    """After a failback."""
     pre_fence: str | None = None
+    """Before a fence."""
     post_fence: str | None = None
+    """After a fence."""
     pre_unfence: str | None = None
+    """Before an unfence."""
     post_unfence: str | None = None
+    """After an unfence."""
     pre_apply: str | None = None
+    """Before an apply."""
     post_apply: str | None = None
+    """After an apply."""
 
     def of(self, when: str, verb: str) -> str | None:
         """The playbook of a verb, `pre` or `post`; None where the file has none."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic.json_schema import JsonSchemaMode
 
 from orchestrator.errors import TopologyError
-from orchestrator.topology.consumer_kinds import KINDS, Entries
-from orchestrator.topology.flows import DEFAULT_ENGINE
-from orchestrator.topology.mirror_engines import ENGINES
+from orchestrator.topology.consumer_kinds import Entries
 from orchestrator.topology.mirrored_topics import matching
 from orchestrator.topology.model import Topology
 from orchestrator.topology.problems import Problem, in_file_order
@@ -145,57 +142,3 @@ def dump_topology(topology: Topology) -> dict[str, Any]:
     """The topology as plain data, defaults left out: what `parse_topology` reads back as equal."""
     data: dict[str, Any] = _ADAPTER.dump_python(topology, mode="json", exclude_defaults=True)
     return data
-
-
-def topology_schema() -> dict[str, Any]:
-    """JSON Schema of the file (draft 2020-12), for editors. Kinds that packages bring are in it, but for
-    those that `broken_extensions` tells of.
-    """
-    entries = {name: TypeAdapter(kind.entry) for name, kind in KINDS.all().items()}
-    asked: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [("", "validation", _ADAPTER)]
-    asked += [(name, "validation", adapter) for name, adapter in entries.items()]
-    mirrors = {name: TypeAdapter(engine.entry) for name, engine in ENGINES.all().items()}
-    asked += [(f"{name} → ", "validation", adapter) for name, adapter in mirrors.items()]
-    found, shared = TypeAdapter.json_schemas(asked)
-    definitions: dict[str, Any] = shared["$defs"]
-    classes = {name: _name_of_definition(found[name, "validation"]) for name in entries}
-    of_kinds = {f"Consumer-{name}": _of_kind(name, definitions[of]) for name, of in classes.items()}
-    schema = definitions.pop(_name_of_definition(found["", "validation"]))
-    schema["properties"]["consumers"]["items"] = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in of_kinds]}
-    of_engines = {name: _name_of_definition(found[f"{name} → ", "validation"]) for name in mirrors}
-    for name, of in of_engines.items():
-        definitions[of] = _of_engine(name, definitions[of])
-    schema["properties"]["replication"]["items"] = {
-        "oneOf": [{"$ref": f"#/$defs/{of}"} for of in of_engines.values()]
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "$defs": {name: of for name, of in definitions.items() if name not in classes.values()} | of_kinds,
-        "title": "dcctl topology",
-    }
-
-
-def _name_of_definition(reference: Mapping[str, Any]) -> str:
-    return str(reference["$ref"]).removeprefix("#/$defs/")
-
-
-def _of_engine(name: str, mirror: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an engine's mirrors, which name this `engine` and no other; one need not be named."""
-    own = {"const": name, "title": "Engine"}
-    if name == DEFAULT_ENGINE:
-        return {**mirror, "properties": {**mirror["properties"], "engine": {**own, "default": name}}}
-    return {
-        **mirror,
-        "properties": {**mirror["properties"], "engine": own},
-        "required": [*mirror["required"], "engine"],
-    }
-
-
-def _of_kind(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a kind's entries, which have this `kind` and no other."""
-    return {
-        **entry,
-        "title": f"Consumer: {name}",
-        "properties": {**entry["properties"], "kind": {"const": name}},
-    }

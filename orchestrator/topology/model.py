@@ -95,42 +95,45 @@ class MaxLoss:
     """The loss budget of a failover: whichever of the two is smaller holds."""
 
     records: Count | None = None
+    """No more acknowledged records than these."""
     seconds: Seconds | None = None
+    """No more than what was acknowledged in so many seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Objectives:
     """What the business wants of a move. Reports are judged by it (met, missed, not measured); nothing is
     refused.
-
-    `rto_s`: the recovery time objective, the longest that any application may be out of service;
-    `rpo_records`
-    and `rpo_s`: the recovery point objective, how many acknowledged records may be lost, and how far back
-    before the loss the oldest of them may have been acknowledged.
     """
 
     rto_s: Seconds | None = None
+    """The recovery time objective, in seconds: the longest that any application may be out of service."""
     rpo_records: Count | None = None
+    """The recovery point objective: how many acknowledged records may be lost."""
     rpo_s: SecondsOrZero | None = None
+    """The recovery point objective in seconds: how far back before the loss the oldest lost record may
+    have been acknowledged.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Failover:
-    """What a failover may cost, and how old what it builds on may be.
-
-    `max_loss` refuses a failover that would lose more; `objectives` judge the reports of drills and real
-    runs.
-    `fingerprints`: so many bytes a watcher fetches in a round to keep the records that stand for positions in
-    partitions that may have gaps, so that these can be found exactly (0: none).
-    `quiet_after_move_s`: for so long after a move another one needs somebody's acknowledgement (default:
-    30 minutes; in a simulation 0, because there moves are rehearsed).
-    """
+    """What a failover may cost, and how old what it builds on may be."""
 
     max_loss: MaxLoss = field(default_factory=lambda: MaxLoss(records=0))
+    """A failover that would lose more is refused."""
     max_position_age_s: Seconds = 5.0
+    """A failover is refused where what is known of the lost side is older, in seconds."""
     fingerprints: Count = 4 * 1024 * 1024
+    """Bytes that a watcher fetches in a round to keep the records that stand for positions in partitions
+    that may have gaps, so that these are found exactly; 0: none.
+    """
     quiet_after_move_s: SecondsOrZero | None = None
+    """For so many seconds after a move another one needs somebody's acknowledgement. By default 30
+    minutes, in a simulation 0.
+    """
     objectives: Objectives | None = None
+    """What the business wants of a move: reports are judged by it, and nothing is refused."""
 
     @property
     def cooldown_s(self) -> float:
@@ -143,24 +146,27 @@ class Link:
     """What is known of the network between two data centres."""
 
     between: tuple[Name, Name]
+    """Two data centres."""
     latency_ms: Milliseconds
+    """The round trip between them, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Coordination:
-    """The ensemble for lock and journal.
-
-    `zookeeper` is `host:port,…`; `datacenters` names the data centre of each of its servers, one name a
-    server, so that it can be judged which site's loss the ensemble survives. With `username` and
-    `password` (a reference) the lock and the journal are open to that digest user only. With `ca_location`,
-    the PEM file of the authority behind its servers' certificates, the connection is encrypted.
-    """
+    """The ensemble for lock and journal."""
 
     zookeeper: str
+    """Its servers, as `host:port,…`."""
     datacenters: tuple[Name, ...] = ()
+    """The data centre of each of its servers, one name a server, so that it can be judged which site's
+    loss it survives.
+    """
     username: str | None = None
+    """The digest user to whom lock and journal are open; everybody where it is not said."""
     password: str | None = None
+    """That user's password, by reference: `${env:NAME}` or `${file:PATH}`."""
     ca_location: str | None = None
+    """The PEM file of the authority behind its servers' certificates; with it the connection is encrypted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -172,6 +178,7 @@ class Security:
     """
 
     protocol: Literal["SASL_PLAINTEXT", "SASL_SSL"]
+    """What brokers, Connect workers and coordination must at least ask for."""
 
 
 class _Lookups:
@@ -221,21 +228,39 @@ class Topology(_Lookups):
     """One topology file."""
 
     version: Annotated[Literal[1], BeforeValidator(_no_truth)]
+    """The version of the file's format."""
     name: Name
+    """The topology's name, which its lock, journal and simulation bear."""
     layout: Layout
+    """How Kafka is laid out over the data centres; rules hold the file against it."""
     datacenters: tuple[Name, ...]
+    """The data centres."""
     clusters: Mapping[Name, Cluster]
+    """Kafka clusters by name. Copies of their topics bear these names."""
     topics: tuple[Topic, ...] = ()
+    """Topics of applications, each under the cluster where it is produced."""
     replication: tuple[AnyMirror, ...] = ()
+    """Mirrors between clusters."""
     producers: tuple[Producer, ...] = ()
+    """Applications that write."""
     consumers: tuple[AnyConsumer, ...] = ()
+    """Applications that read."""
     failover: Failover = field(default_factory=Failover)
+    """What a failover may cost, and how old what it builds on may be."""
     links: tuple[Link, ...] = ()
+    """What is known of the network between data centres."""
     coordination: Coordination | None = None
+    """The ZooKeeper ensemble for lock and journal, outside the clusters; of a simulation dcctl brings its
+    own.
+    """
     security: Security | None = None
+    """What every connection of the file must be, at least."""
     inventory: str | None = None
+    """Path of the Ansible inventory of the hosts where applications run."""
     hooks: Hooks = field(default_factory=Hooks)
+    """Playbooks of one's own, run before and after a verb."""
     allow: tuple[DestructiveChange, ...] = ()
+    """Changes that destroy something and that `apply` may make all the same."""
 
     def __post_init__(self) -> None:
         if any(mirror.patterns for mirror in self.replication):

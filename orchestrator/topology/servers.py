@@ -24,17 +24,20 @@ from orchestrator.topology.kinds import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Nodes:
-    """The servers of one cluster in one data centre.
-
-    `zookeeper_weight` is the weight of each of the row's ZooKeeper servers in a hierarchical quorum.
-    """
+    """The servers of one cluster in one data centre."""
 
     dc: Name
+    """The data centre where these servers stand."""
     brokers: Count = 0
+    """How many brokers."""
     controllers: Count = 0
+    """How many KRaft controllers, voters of the metadata quorum."""
     zookeepers: Count = 0
+    """How many ZooKeeper servers of the cluster's ensemble."""
     zookeeper_weight: Count = 1
+    """The weight of each of these ZooKeeper servers in a hierarchical quorum."""
     connect_workers: Count = 0
+    """How many Connect workers, which run the mirrors into this cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -42,7 +45,9 @@ class InternalTopic:
     """Durability of one of Kafka's own topics."""
 
     replicas: Positive = 3
+    """How many copies each partition has."""
     min_insync_replicas: Positive = 1
+    """How many in-sync replicas a write needs."""
 
 
 KAFKA_INTERNAL_TOPICS: Mapping[str, InternalTopic] = {
@@ -56,44 +61,59 @@ topic takes the broker's own min.insync.replicas, which is 1)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class ConnectClient:
-    """Who dcctl is to the REST interface of a cluster's Connect workers (HTTP basic authentication).
-
-    `password` is a reference; `ca_location` is the PEM file of the authority behind `https` addresses
-    (default: the system's).
-    """
+    """Who dcctl is to the REST interface of a cluster's Connect workers (HTTP basic authentication)."""
 
     username: str | None = None
+    """The user."""
     password: str | None = None
+    """The password, by reference: `${env:NAME}` or `${file:PATH}`."""
     ca_location: str | None = None
+    """The PEM file of the authority behind https addresses; the system's where it is not said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Cluster:
-    """One Kafka cluster, in one data centre or stretched over several.
-
-    `client` are librdkafka properties for dcctl itself; `connect` are the workers that run the mirrors
-    *into* this cluster. `mirror_client` are Java client properties with which mirrors reach this cluster,
-    from either side; their secrets are references to a configuration provider of the Connect worker
-    (`${directory:/run/secrets:mirror}`), so that no connector configuration holds one.
-    `standby`: the cluster where its applications go when it is left (`topology.standby`).
-    """
+    """One Kafka cluster, in one data centre or stretched over several."""
 
     kafka: Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+    """The version that its brokers run, as major.minor.patch."""
     metadata: Metadata
+    """Where its metadata lives: in a KRaft quorum or in ZooKeeper."""
     nodes: tuple[Nodes, ...]
+    """Its servers, a row for each data centre."""
     quorum: Literal["hierarchical", "majority"] = "majority"
+    """How ZooKeeper's voters are counted: each site's majority in more than half of the sites
+    (`hierarchical`), or all together.
+    """
     combined: bool | None = None
+    """Whether broker and controller share a process. By default they do inside one data centre, and not
+    over several.
+    """
     prefer: Preference = "consistency"
+    """What counts more once a site is lost: that nothing acknowledged can be lost, or that writes go on."""
     internal_topics: Mapping[TopicName, InternalTopic] = field(default_factory=dict)
+    """Durability of Kafka's own topics, by name; Kafka's defaults where it is not said."""
     bootstrap: tuple[str, ...] = ()
+    """host:port of brokers to begin with; of a simulation dcctl fills them in."""
     connect: tuple[str, ...] = ()
+    """URLs of the Connect workers that run the mirrors into this cluster."""
     client: Mapping[str, str] = field(default_factory=dict)
+    """librdkafka properties for dcctl itself; secrets only by reference, `${env:NAME}` or `${file:PATH}`."""
     connect_client: ConnectClient | None = None
+    """Who dcctl is to the REST interface of its Connect workers (HTTP basic authentication)."""
     mirror_client: Mapping[str, str] = field(default_factory=dict)
+    """Java client properties with which mirrors reach this cluster, from either side; secrets are
+    references to a configuration provider of the Connect worker, such as
+    `${directory:/run/secrets:mirror}`.
+    """
     mirror_principal: Principal = "User:mirror"
+    """Who the mirrors are to this cluster's brokers."""
     schema_registry: str | None = None
+    """The URL of the schema registry that its applications use."""
     standby: Name | None = None
+    """The cluster where its applications go when it is left. Not needed where one mirror leads out of it."""
     unknown: tuple[Unknown, ...] = ()
+    """What whoever wrote the file could not see of it; answers that depend on that are `unknown` as well."""
 
     @property
     def datacenters(self) -> tuple[str, ...]:

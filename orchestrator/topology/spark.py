@@ -19,25 +19,23 @@ from orchestrator.values import Acl
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Sink:
-    """Where a Spark query writes, and what that place remembers between restarts.
-
-    `remembers: batch-id` means: a batch id seen once is skipped when it comes again (Spark's file
-    sink, Delta, many foreachBatch functions). `on_relocation` says what to do when a relocated
-    checkpoint could re-use such an id: give the query a new identity at the sink, or refuse.
-    """
+    """Where a Spark query writes, and what that place remembers between restarts."""
 
     kind: Literal["files", "delta", "kafka", "foreach-batch", "console", "other"]
+    """Where the query writes."""
     remembers: Literal["batch-id", "nothing"] = "batch-id"
+    """`batch-id`: a batch id seen once is skipped when it comes again (Spark's file sink, Delta, many
+    foreachBatch functions).
+    """
     on_relocation: Literal["new-identity", "refuse"] = "new-identity"
+    """What to do where a relocated checkpoint could use such an id again: give the query a new identity
+    at the sink, or refuse.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class SparkQuery(Consumer):
-    """A Spark query, whose positions lie in its checkpoint.
-
-    `checkpoint` is where it keeps its checkpoint while it runs at `cluster`; `standby_checkpoint` is where
-    the same query looks for it after a move (a path at the target; the watcher keeps its copy beside it).
-    """
+    """A Spark query, whose positions lie in its checkpoint."""
 
     noun: ClassVar[str] = "Spark query"
     caption: ClassVar[str] = "Spark query"
@@ -45,8 +43,13 @@ class SparkQuery(Consumer):
     can_be_canary: ClassVar[bool] = False
 
     checkpoint: str | None = None
+    """Where it keeps its checkpoint while it works at `cluster`: a path there."""
     standby_checkpoint: str | None = None
+    """Where the same query looks for it after a move: a path at the target. The watcher keeps its copy
+    beside it.
+    """
     sink: Sink | None = None
+    """Where it writes, and what that place remembers between restarts."""
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -53,6 +53,14 @@ def test_every_rule_is_listed_with_its_reason(capsys: pytest.CaptureFixture[str]
     assert "quorum-survives" in capsys.readouterr().out
 
 
+def test_the_page_of_keys_is_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever changes a key prints the page anew."""
+    assert run(["schema", "--format", "markdown"]) == 0
+    page = Path(__file__).parents[2] / "docs" / "file.md"
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
+    assert run(["schema", "--format", "yaml"]) == 2
+
+
 def test_the_schema_is_printed_for_editors(capsys: pytest.CaptureFixture[str]) -> None:
     """JSON Schema, ready to be saved."""
     assert run(["schema"]) == 0

@@ -35,8 +35,9 @@ from orchestrator.simulation.workload.scenario import AT_END
 from orchestrator.snapshot.samples import ApplicationSample, SampleHistory
 from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.consumer_kinds import all_rules
-from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
+from orchestrator.topology.loading import check_text, dump_topology, parse_topology
 from orchestrator.topology.model import Topology
+from orchestrator.topology.schema import topology_schema
 from orchestrator.values import TopicPartition
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure

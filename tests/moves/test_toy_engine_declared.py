@@ -25,8 +25,9 @@ from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.consumer_kinds import all_rules
-from orchestrator.topology.loading import check_text, dump_topology, parse_topology, topology_schema
+from orchestrator.topology.loading import check_text, dump_topology, parse_topology
 from orchestrator.topology.model import Topology
+from orchestrator.topology.schema import topology_schema
 from orchestrator.verbs.live.apply import plan_apply, read_plan, run_apply, topology_of, write_plan
 from orchestrator.verbs.registration import PARTICIPANTS, participants_of
 from orchestrator.watch.watcher import Watcher

@@ -15,8 +15,8 @@ from orchestrator.topology.loading import (
     dump_topology,
     load_topology,
     parse_topology,
-    topology_schema,
 )
+from orchestrator.topology.schema import topology_schema
 from orchestrator.values import TopicPartition
 
 EXAMPLE = Path(__file__).parents[2] / "topologies" / "active-passive.yaml"

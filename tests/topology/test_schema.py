@@ -14,7 +14,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.topology.loading import check_text, topology_schema
+from orchestrator.topology.loading import check_text
+from orchestrator.topology.schema import described_keys, topology_schema
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 EXAMPLES = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in TOPOLOGIES.glob("*.yaml")}
@@ -47,9 +48,22 @@ def test_every_example_is_valid_by_the_schema(name: str) -> None:
 
 
 def test_every_key_is_described_for_editors() -> None:
-    """Each mapping of the file says what it is."""
-    undescribed = [name for name, part in topology_schema()["$defs"].items() if not part.get("description")]
+    """Each mapping of the file says what it is, and each of its keys what it is for."""
+    schema = topology_schema()
+    mappings = {"": schema, **schema["$defs"]}
+    undescribed = [name for name, part in mappings.items() if not part.get("description")]
+    undescribed += [
+        f"{name}.{key}"
+        for name, part in mappings.items()
+        for key, of in part["properties"].items()
+        if not of.get("description")
+    ]
     assert not undescribed
+
+
+def test_a_class_without_source_has_no_words() -> None:
+    """As of a package that was installed without it."""
+    assert described_keys(type("Made", (), {})) == {}
 
 
 VALUES = st.one_of(
