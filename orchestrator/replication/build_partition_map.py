@@ -37,6 +37,8 @@ def build_partition_map(
     lost = _all_lost(current, closing, counts_missing)
     if not len(log):
         return None, log, lost
+    if len(log) == 1 and not may_have_gaps:
+        return _of_one_segment(current, log, closing), log, lost
     counting = first_copies(log) if may_have_gaps else log
     usable = _settled_segments(counting, may_have_gaps)
     segments, widest_gap = counting_segments(counting[:usable])
@@ -64,6 +66,23 @@ def build_partition_map(
         ),
         log,
         lost,
+    )
+
+
+def _of_one_segment(current: CurrentLog, log: Segments, closing: Closing) -> PartitionMap:
+    """The same of a partition without any gap: thousands of an estate's partitions are such."""
+    tail_limit, slots_behind = _tail(log, 1, closing)
+    start, length = int(log.upstream[0]), int(log.length[0])
+    last = max(start + length - 1, closing.last_upstream if closing.kind != "cut" else -1)
+    return PartitionMap(
+        segments=log,
+        clear=np.array([tail_limit], np.int64),
+        closing=closing,
+        slots_behind=slots_behind,
+        is_settled=True,
+        mirrored_end=last + 1,
+        cap=int(log.downstream[0]) + length - closing.missing if closing.missing else UNLIMITED,
+        caps=_caps(current.segments, log, closing.missing) if current.segments.has_source_gaps else None,
     )
 
 

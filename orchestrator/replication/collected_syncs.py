@@ -43,6 +43,13 @@ class CollectedSyncs:
             self._put(self._size, (upstream, downstream))
 
     def _add_folded(self, upstream: Offsets, downstream: Offsets) -> None:
+        diagonal = int(upstream[0]) - int(downstream[0])
+        if not self._size and bool((upstream - downstream == diagonal).all()):
+            # Many a partition has one segment, and an estate thousands of partitions.
+            start = 0 if self._reaches_back and not diagonal else int(upstream.min())
+            row = start, start - diagonal, int(upstream.max()) + 1 - start
+            self._columns, self._size = list(np.array([row], np.int64).T), 1
+            return
         last = [column[max(0, self._size - 1) : self._size] for column in self._columns]
         if not self._size and self._reaches_back:
             last = [np.zeros(1, np.int64)] * 3  # a segment of no records, at the beginning of both logs

@@ -126,7 +126,7 @@ class OffsetMapBuilder(ABC):
                     current = current_log(collected.endpoints(), folds=False)
             said = self._gaps.get(partition, "unknown")
             built = _built(collected, current, self._ends.get(partition), said, partition in shown)
-            found[partition] = built._replace(lost=(*unseen, *built.lost))
+            found[partition] = built._replace(lost=(*unseen, *built.lost)) if unseen else built
         self.shown_gaps = frozenset(shown)
         empty = frozenset(p for p, end in self._ends.items() if end.target_end == 0) - found.keys()
         return OffsetMap(found, empty)

@@ -54,6 +54,8 @@ class Segments:
     @property
     def has_source_gaps(self) -> bool:
         """Whether somewhere more source offsets went by than target offsets: not each is a record."""
+        if len(self) < 2:
+            return False
         for block in blocks_from_the_end(len(self) - 1):
             # One array of a block's length at a time.
             behind = slice(block.start + 1, block.stop + 1)
@@ -175,6 +177,8 @@ def blocks_from_the_end(count: int) -> Iterator[slice]:
 
 
 def is_rising(start: Offsets, length: Offsets) -> bool:
+    if len(start) < 2:
+        return True
     for block in blocks_from_the_end(len(start) - 1):
         if np.any(start[block.start + 1 : block.stop + 1] < start[block] + length[block]):
             return False

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import groups, layouts, many_groups, start
+from tests.bench import groups, layouts, many_groups, mirrors, start
 from tests.bench.kafka_client import Comparison, compare
 from tests.bench.syncs import CASES
 
@@ -52,6 +52,11 @@ def main() -> int:
         with console.status(f"a topology file of {topics:,} topics"):
             files.append(layouts.measure(topics))
     console.print(layouts.table(files))
+    many_mirrors = []
+    for count in mirrors.SIZES:
+        with console.status(f"a file of {count:,} mirrors"):
+            many_mirrors.append(mirrors.measure(count))
+    console.print(mirrors.table(many_mirrors))
     with console.status(f"a watcher of {many_groups.GROUPS:,} groups"):
         watched = many_groups.measure()
     console.print(many_groups.table(watched))
@@ -67,6 +72,7 @@ def main() -> int:
         console.print(groups.table(moved))
     missed = [problem for row in measured if row["syncs"] == _TEN_MILLION for problem in _missed(row)]
     missed += layouts.missed(files)
+    missed += mirrors.missed(many_mirrors)
     missed += many_groups.missed(watched)
     missed += groups.missed(moved) if moved else []
     for problem in missed:
@@ -77,6 +83,9 @@ def main() -> int:
             f"{_LIMIT_PEAK_MB:g} MB; 1 million translations in under {_LIMIT_TRANSLATE_S:g} s (CPU).\n"
             f"Kept for {layouts.SIZES[-1]:,} topics: each of {', '.join(layouts.PHASES)} in under 5 s (CPU), "
             "all in under 1 GB, and growing with the file.\n"
+            f"Kept for {mirrors.SIZES[-1]:,} mirrors in one file: "
+            + ", ".join(f"{phase} in under {limit:g} s" for phase, limit in mirrors.LIMITS_S.items())
+            + " (CPU).\n"
             f"Kept for a watcher of {many_groups.GROUPS:,} groups of {many_groups.PARTITIONS} partitions, after as "
             f"many came and went: under {many_groups.LIMIT_MB:g} MB, and {many_groups.LIMIT_CPU_S:g} s of CPU a round."
         )

@@ -11,7 +11,7 @@ from rich.table import Table
 
 GROUPS, PARTITIONS = 1_000, 10_000
 SIZES = ((100, 1_000), (300, 3_000), (GROUPS, PARTITIONS))
-LIMIT_S = 10.0
+LIMIT_S = 6.0
 _PARTS = {
     "save": "save what the groups have there",
     "translate": "read syncs and ends, translate each position",
