@@ -58,7 +58,7 @@ def main() -> None:
     explained = timed("explain", lambda: explain_topology(topology, single_losses(topology)).as_json())
     assert explained["losses"]
     applied = applied_now(desired_estate(topology), as_described(topology), "run-0")
-    observed = observed(topology)
+    observed = observed_estate(topology)
     measured["observed"] = {
         "topics": sum(len(cluster.topics) for cluster in observed.clusters.values()),
         "partitions": sum(t.partitions for c in observed.clusters.values() for t in c.topics.values()),
@@ -125,7 +125,7 @@ def _validated(file: Path) -> None:
     assert status == 0, status
 
 
-def observed(topology: Topology) -> ObservedEstate:
+def observed_estate(topology: Topology) -> ObservedEstate:
     """What is there of it: a tenth of the topics is missing, and a tenth has a setting that was changed."""
     estate = as_described(topology)
     for name, cluster in estate.clusters.items():

@@ -24,7 +24,7 @@ from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.topology.standby import kept_for
 from orchestrator.watch.place_status import place_status
-from tests.bench.layout_run import observed
+from tests.bench.layout_run import observed_estate
 from tests.bench.map_run import Stopwatch
 from tests.reconcile.estates import as_described, coordinated
 from tests.twin.estate import TwinEstate
@@ -48,7 +48,7 @@ def main() -> None:
 
     topology = _grown(load_topology(_SMALL), count // 2)
     applied = applied_now(desired_estate(topology), as_described(topology), "run-0")
-    seen = observed(topology)
+    seen = observed_estate(topology)
     plan = timed("plan", lambda: plan_reconcile(topology, seen, coordination=coordinated(), applied=applied))
     measured["steps"] = len(plan.steps)
     with tempfile.TemporaryDirectory() as folder:
