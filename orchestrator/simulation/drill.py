@@ -28,6 +28,7 @@ from orchestrator.simulation.sabotage import (
     NONE,
     Sabotage,
     double_records,
+    placed_by,
     sabotage_mirror,
     shifted_once_placed,
     withdraw_a_right,
@@ -116,6 +117,7 @@ class Drill:
     broken: list[str] = field(default_factory=list)
     standing: Standing | None = None
     _gates: list[dict[str, Any]] = field(default_factory=list)
+    _placed_by: str = ""
 
     @property
     def mirror(self) -> Replication:
@@ -351,10 +353,12 @@ class Drill:
         if not shift:
             return on_event
         groups = applied_groups(simulation.topology.consumers_of(self.home))
-        return shifted_once_placed(simulation.cluster(cluster), groups, shift, self.broken, on_event)
+        target = simulation.cluster(cluster)
+        return shifted_once_placed(target, groups, shift, self.broken, on_event, lambda: self._placed_by)
 
     def _take_plan(self, plan: Plan) -> None:
         self._gates = [to_json(gate) for gate in plan.gates]
+        self._placed_by = placed_by(plan)
         self.on_plan(plan)
 
     def _go_on(self, simulation: Simulation) -> None:

@@ -5,12 +5,13 @@ Of a rehearsal there and back the way back is broken: the failover before it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.applications.groups.writing import WriteBack
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
@@ -19,7 +20,7 @@ from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
 from orchestrator.replication.engine import engine_of
 from orchestrator.runs.engine import OnEvent
-from orchestrator.runs.plan import RunEvent
+from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.values import TopicPartition
@@ -159,17 +160,30 @@ def double_records(cluster: KafkaCluster, mirror: Replication) -> dict[str, Any]
     return {"partition": str(partition), "first_copy_at": end, "records": _COPIED_RECORDS}
 
 
-def shifted_once_placed(
-    cluster: KafkaCluster, groups: Sequence[str], records: int, done: list[str], on_event: OnEvent
-) -> OnEvent:
-    """`on_event`, beside which positions of these groups move forward once a run has recorded its primary.
+def placed_by(plan: Plan) -> str:
+    """The step of a move's plan behind which positions are written, and nobody has been started: the one that
+    records the primary, or of consumers alone the last one that writes positions.
+    """
+    written = [step.id for step in plan.steps if step.action == WriteBack.NAME]
+    recorded = [step.id for step in plan.steps if step.id == RECORD_PRIMARY]
+    return next(iter([*recorded, *written[::-1]]), RECORD_PRIMARY)
 
-    By then they are written, and nobody has been started. What was done is added to `done`: what goes wrong
-    here ends no run.
+
+def shifted_once_placed(  # noqa: PLR0917 - what is shifted, and when
+    cluster: KafkaCluster,
+    groups: Sequence[str],
+    records: int,
+    done: list[str],
+    on_event: OnEvent,
+    step: Callable[[], str] = lambda: RECORD_PRIMARY,
+) -> OnEvent:
+    """`on_event`, beside which positions of these groups move forward once a run is past a step (`placed_by`).
+
+    What was done is added to `done`: what goes wrong here ends no run.
     """
 
     def take(event: RunEvent) -> None:
-        if (event.kind, event.step, event.outcome) == ("step-outcome", RECORD_PRIMARY, "ok"):
+        if (event.kind, event.step, event.outcome) == ("step-outcome", step(), "ok"):
             for group, offsets in cluster.committed(groups).items():
                 ends = cluster.end_offsets(offsets)
                 shifted = {tp: min(offset + records, ends[tp]) for tp, offset in offsets.items()}
