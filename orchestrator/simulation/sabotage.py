@@ -177,9 +177,9 @@ def shifted_once_placed(  # noqa: PLR0917 - what is shifted, and when
     on_event: OnEvent,
     step: Callable[[], str] = lambda: RECORD_PRIMARY,
 ) -> OnEvent:
-    """`on_event`, beside which positions of these groups move forward once a run is past a step (`placed_by`).
+    """`on_event`, beside which positions of these groups move forward once a run is past the `step`.
 
-    What was done is added to `done`: what goes wrong here ends no run.
+    See `placed_by`. What was done is added to `done`: what goes wrong here ends no run.
     """
 
     def take(event: RunEvent) -> None:

@@ -70,7 +70,9 @@ class WorkloadProducer:
         self._note_clock()
         self._send_again(self._outbox.unacknowledged)
         first = self._next
-        self._send_until(first + self._config.preload_records, rate_records_per_s=None)
+        if first == 0:
+            # One that starts again where it was goes on at its rate.
+            self._send_until(self._config.preload_records, rate_records_per_s=None)
         self._await_word()
         end = None if self._config.max_records is None else first + self._config.max_records
         self._send_until(end, rate_records_per_s=self._config.rate_records_per_s)
