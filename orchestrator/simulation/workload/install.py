@@ -32,8 +32,10 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
 from orchestrator.snapshot.clients import producer_client
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
+from orchestrator.topology.landing import shared_landings
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery
+from orchestrator.topology.standby import READ
 
 _STOP_TIMEOUT_S = 20
 # librdkafka takes extended regular expressions of the C library: no `(?…)`, no classes by a letter.
@@ -65,7 +67,10 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             if consumer.canary:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
-            role = roles.get(consumer.name, AT_END) if place.is_home else after
+            # Who shares a landing topic has to read it to its end before it goes home.
+            shares = consumer.landing == READ and shared_landings(topology, consumer)
+            away = AT_END if shares else after
+            role = roles.get(consumer.name, AT_END) if place.is_home else away
             programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
