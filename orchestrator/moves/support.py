@@ -20,29 +20,30 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one verb handles: layouts, replication policies, the layouts in which consumers may read by a
-    pattern, and consumers whose group id is not their name.
+    """What one verb handles: layouts, replication policies, consumers that read by a pattern (but for those in
+    the layouts `no_patterns_in`), and those whose group id is not their name.
     """
 
     layouts: frozenset[str]
     policies: frozenset[str] = frozenset({"default"})
-    patterns: frozenset[str] = frozenset()
+    patterns: bool = False
     group_ids: bool = False
+    no_patterns_in: frozenset[str] = frozenset()
 
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
 _BOTH = frozenset({"default", "identity"})
-_ROUTED = Support(_MIRRORED, patterns=_MIRRORED)
+_ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(_MIRRORED, patterns=_MIRRORED, group_ids=True),
+    "sim workload": Support(_MIRRORED, patterns=True, group_ids=True),
     # Over the one mirror of active-passive the audit asks for each topic by its name.
-    "drill": Support(_MIRRORED, patterns=_MIRRORED - {"active-passive"}),
+    "drill": Support(_MIRRORED, patterns=True, no_patterns_in=frozenset({"active-passive"})),
     "failover": _ROUTED,
     "switchover": _ROUTED,
     "failback": _ROUTED,
     "status": _ROUTED,
-    "watch": Support(_MIRRORED, _BOTH, patterns=_MIRRORED, group_ids=True),
+    "watch": Support(_MIRRORED, _BOTH, patterns=True, group_ids=True),
     "offsets": Support(_MIRRORED, _BOTH),
     "relocate": Support(_MIRRORED),
 }
@@ -80,7 +81,8 @@ def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
 
 def _unsupported_of(topology: Topology, consumer: Consumer, known: Support) -> Iterator[str]:
     is_mirrored = any(mirror.source == consumer.cluster for mirror in topology.replication)
-    if consumer.pattern is not None and is_mirrored and topology.layout not in known.patterns:
+    reads = known.patterns and topology.layout not in known.no_patterns_in
+    if not reads and consumer.pattern is not None and is_mirrored:
         yield f"consumer {consumer.name} reads by a pattern"
     if not known.group_ids and consumer.group not in {None, consumer.name}:
         yield f"consumer {consumer.name} has another group id than its name: {consumer.group}"
