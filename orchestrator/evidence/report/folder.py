@@ -65,7 +65,7 @@ def _others(folder: Path, topology: str, sha256: str | None) -> Iterator[dict[st
             yield {
                 "folder": file.parent.name,
                 "scenario": data["scenario"],
-                "what": what_was_done(data.get("fault"), is_return=bool(data.get("moves"))),
+                "what": what_was_done(data.get("fault"), is_return=len(data.get("moves") or ()) > 1),
                 "started_at": data["started_at"],
                 "verdict": data["verdict"],
                 "is_same_file": None if sha256 is None or other is None else sha256 == other,

@@ -128,7 +128,7 @@ def trend_rows(report: Report) -> tuple[TrendRow, ...]:
         for one in report.earlier
     ]
     own, fault = report.recovery, report.fault
-    what = "there and back" if report.moves else fault.kind if fault is not None else "no fault"
+    what = "there and back" if len(report.moves) > 1 else fault.kind if fault is not None else "no fault"
     scenario = f"{report.scenario}, {what}"
     found.append((report.started_at, scenario, report.verdict, True, own.rto_s, own.rpo_records))
     longest = value_axis([row[4] for row in found])
