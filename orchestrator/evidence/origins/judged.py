@@ -103,6 +103,7 @@ def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
     moves = found_of(Records(topology, told, logs), moves_of(rehearsed.results))
     found = compare_origins(topology, told, logs=logs, windows=_stays(rehearsed, told))
     successes = Successes.of(topology, told)
+    twice = frozenset(record for copy in found.copies for record in (*copy.twice, *copy.resent))
     measured = Measurements(
         rehearsed=rehearsed,
         told=told,
@@ -110,7 +111,9 @@ def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
         moves=moves,
         fates=tuple(_fates(rehearsed, told, moves, successes)),
         replays=tuple(_replays(rehearsed, told, logs, found)),
-        uncommitted={c.name: read_uncommitted(told, c, rehearsed.losses) for c in topology.consumers},
+        uncommitted={
+            one.name: read_uncommitted(told, one, rehearsed.losses, twice) for one in topology.consumers
+        },
         successes=successes,
         windows=tuple(_windows(rehearsed, moves)),
     )

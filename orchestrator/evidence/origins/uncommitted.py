@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from orchestrator.evidence.clients.records import RecordId
@@ -12,26 +12,46 @@ from orchestrator.topology.model import Consumer
 from orchestrator.values import TopicPartition
 
 _COMMITTED = "commit"
+# What was read before a kill may have been written down a moment behind its time.
+_AROUND_MS = 1000
 
 
-def read_uncommitted(told: Told, consumer: Consumer, losses: Sequence[Lost]) -> frozenset[RecordId]:
-    """Records that it processed twice in one life and at one place, before a loss and after it, of which no
-    commit had covered the first time.
+def read_uncommitted(
+    told: Told, consumer: Consumer, losses: Sequence[Lost], twice: Collection[RecordId]
+) -> frozenset[RecordId]:
+    """Records that it processed more than once at one place of one log, before a loss and after it, of which
+    no commit had covered the first time. Those that stand `twice` may have been processed at either place.
     """
     notes = told.notes.get(consumer.name, ())
-    lost = [one.at_s * 1000 for one in losses if one.cluster == consumer.cluster]
+    lost_ms = [one.at_s * 1000 for one in losses if one.cluster == consumer.cluster]
     return frozenset(
         record
         for record, times in told.processed.get(consumer.name, {}).items()
-        if len(times) > 1 and all(_is_uncommitted(one, other, lost, notes) for one, other in pairwise(times))
+        if len(times) > 1 and _is_explained(times, lost_ms, notes, stands_twice=record in twice)
+    )
+
+
+def _is_explained(
+    times: Sequence[Reading], lost_ms: Sequence[float], notes: Sequence[Note], *, stands_twice: bool
+) -> bool:
+    by_place: dict[tuple[str, str, int, int], list[Reading]] = {}
+    for one in times:
+        by_place.setdefault((one.cluster, one.topic, one.partition, one.offset), []).append(one)
+    logs = {place[:3] for place in by_place}
+    if len(logs) > 1 or (len(by_place) > 1 and not stands_twice) or len(by_place) == len(times):
+        return False
+    return all(
+        _is_uncommitted(one, other, lost_ms, notes)
+        for found in by_place.values()
+        for one, other in pairwise(found)
     )
 
 
 def _is_uncommitted(first: Reading, second: Reading, lost_ms: Sequence[float], notes: Sequence[Note]) -> bool:
-    if first[:5] != second[:5]:
+    if first.life != second.life:
         return False
     at = TopicPartition(first.topic, first.partition)
-    between = [at_ms for at_ms in lost_ms if first.at_ms <= at_ms + 1000 and at_ms <= second.at_ms]
+    between = [at_ms for at_ms in lost_ms if first.at_ms <= at_ms + _AROUND_MS and at_ms <= second.at_ms]
     if not between:
         return False
     committed = [

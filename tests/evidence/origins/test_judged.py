@@ -171,5 +171,22 @@ def test_what_was_not_committed_before_a_kill_comes_again_and_nothing_else_may(r
     assert "reporting, orders of dc2: 2 records processed again" in returned.said()
 
 
+def test_what_was_not_committed_and_was_copied_again_is_one_record_all_the_same(returned: Story) -> None:
+    """The last records before a kill of the centre: read, read again, and read where a worker copied them again."""
+    world, at = returned.world, TopicPartition("dc2.orders", 0)
+    returned.losses = [replace(returned.losses[0], cluster="centre")]
+    log = world.logs["centre"][at]
+    first, rest = [record for _, record in log[:10]], [record for _, record in log[10:]]
+    log[:] = list(enumerate([*first, *first[8:], *rest]))
+    returned.at_work = {"centre": {at: 40}}
+    world.read("reporting", 1, "dc2.orders", first[8:], 8, at_s=32)
+    world.read("reporting", 1, "dc2.orders", first[8:], 10, at_s=33)
+    said = returned.said()
+    assert "again" not in said
+    assert "two places" not in said
+    log[:] = list(enumerate([*first, *rest]))
+    assert "reporting, orders of dc2: 2 records processed again" in returned.said()
+
+
 def world_records(first: int, until: int) -> list[RecordId]:
     return records("shop-dc2", 1, range(first, until))
