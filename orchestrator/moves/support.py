@@ -20,8 +20,8 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one verb handles: layouts, replication policies, consumers that read by a pattern (not in the layouts
-    `no_patterns_in`), and those whose group id is not their name.
+    """What one verb handles: layouts, replication policies, consumers that read by a pattern (but for layouts
+    of `no_patterns_in`), and those whose group id is not their name.
     """
 
     layouts: frozenset[str]
