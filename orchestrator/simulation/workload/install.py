@@ -68,8 +68,8 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
                 programs[place.dc].append(_canary(simulation, "consumer", consumer, place))
                 continue
             # Who shares a landing topic has to read it to its end before it goes home.
-            shares = consumer.landing == READ and shared_landings(topology, consumer)
-            away = AT_END if shares else after
+            finishes = consumer.landing == READ and shared_landings(topology, consumer)
+            away = AT_END if finishes else after
             role = roles.get(consumer.name, AT_END) if place.is_home else away
             programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
