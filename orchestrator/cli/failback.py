@@ -11,14 +11,18 @@ from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
     ACKNOWLEDGE,
+    APPLICATIONS,
     DRY_RUN,
     FILE,
     FULL,
     GRAPH,
     JSON,
+    LEFT_OUT,
     OUT,
     REASON,
+    TOPICS,
     YES,
+    names,
 )
 
 
@@ -30,6 +34,9 @@ def register(app: typer.Typer) -> None:
 def failback(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
     to: str = typer.Option("", "--to", metavar="CLUSTER", help="The primary, where the file has several."),
+    applications: str = APPLICATIONS,
+    topics: str = TOPICS,
+    left_out: str = LEFT_OUT,
     accept_loss: int = typer.Option(
         0, "--accept-loss", metavar="N", min=0, help="Accept that up to N records are missing there."
     ),
@@ -69,6 +76,9 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         accept_unrecorded=accept_unrecorded,
         accept_reread=accept_reread,
         timeout_s=timeout_s,
+        applications=names(applications),
+        topics=names(topics),
+        left_out=names(left_out),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),

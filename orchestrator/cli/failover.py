@@ -15,9 +15,11 @@ from orchestrator.cli.options import (
     FULL,
     GRAPH,
     JSON,
+    LEFT_OUT,
     OUT,
     REASON,
     YES,
+    names,
 )
 
 
@@ -45,6 +47,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Go on where a degraded site cannot be fenced: you have made sure "
         "that nothing writes there. Needs --reason.",
     ),
+    left_out: str = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -85,6 +88,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         accept_unfenced=accept_unfenced,
         to=to,
         accept_loss=accept_loss,
+        left_out=names(left_out),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         without_coordination=without_coordination,

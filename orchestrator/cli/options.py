@@ -31,6 +31,18 @@ ACCEPT_LOSS = typer.Option(
     min=0,
     help="Accept the loss of N records, in place of the budget.",
 )
+APPLICATIONS = typer.Option(
+    "",
+    "--applications",
+    metavar="NAME,…",
+    help="Only these. A consumer alone goes on in copies of its topics.",
+)
+TOPICS = typer.Option(
+    "", "--topics", metavar="NAME,…", help="Only these topics, each with all that write and read it."
+)
+LEFT_OUT = typer.Option(
+    "", "--except", metavar="NAME,…", help="Applications and topics that stay where they are."
+)
 SNAPSHOT = typer.Option(
     None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
 )
@@ -53,3 +65,8 @@ SIGNING_KEY = typer.Option(
 )
 YES = typer.Option(False, "--yes", help="Do it without asking; needed where there is no terminal.")
 JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def names(said: str) -> tuple[str, ...]:
+    """Those of a list with commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))

@@ -11,14 +11,18 @@ from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
     ACKNOWLEDGE,
+    APPLICATIONS,
     DRY_RUN,
     FILE,
     FULL,
     GRAPH,
     JSON,
+    LEFT_OUT,
     OUT,
     REASON,
+    TOPICS,
     YES,
+    names,
 )
 
 
@@ -33,6 +37,9 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     left: str = typer.Option(
         "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
     ),
+    applications: str = APPLICATIONS,
+    topics: str = TOPICS,
+    left_out: str = LEFT_OUT,
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
@@ -61,6 +68,9 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         left=left,
         timeout_s=timeout_s,
         accept_reread=accept_reread,
+        applications=names(applications),
+        topics=names(topics),
+        left_out=names(left_out),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),

@@ -33,11 +33,32 @@ class MoveRequest:
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
         found: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
-        return found
+        return {name: value for name, value in found.items() if value or name not in _OF_A_PART}
+
+
+_OF_A_PART = frozenset({"applications", "topics", "left_out"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class FailoverRequest(MoveRequest):
+class PartRequest(MoveRequest):
+    """A move of all, or of a part.
+
+    `applications` and `topics`: only these, a topic with all that write and read it. `left_out`: these stay
+    where they are, of what was named or of all.
+    """
+
+    applications: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether nothing was named."""
+        return not (self.applications or self.topics or self.left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class FailoverRequest(PartRequest):
     """A failover.
 
     `attested`: data centres that a person says are down. `accept_loss`: records that this person accepts to
@@ -56,7 +77,7 @@ class FailoverRequest(MoveRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SwitchoverRequest(MoveRequest):
+class SwitchoverRequest(PartRequest):
     """A planned move. `timeout_s` is how long the mirror may take to drain.
 
     `left`: the cluster that is left, where the file does not say which one goes to `to`.
@@ -70,7 +91,7 @@ class SwitchoverRequest(MoveRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class FailbackRequest(MoveRequest):
+class FailbackRequest(PartRequest):
     """A failback. `to` is the primary that has returned.
 
     `accept_loss`: records that may be missing from its logs. `accept_unrecorded`: go on though it is not

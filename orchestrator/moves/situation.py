@@ -103,6 +103,11 @@ class Situation:
         return self.way.entered.cluster
 
     @property
+    def away(self) -> str:
+        """The one of the two clusters where the file does not have these applications."""
+        return self.entered if self.way.home == self.left else self.left
+
+    @property
     def source(self) -> ClusterView:
         """What was seen of the cluster that is left."""
         return self.seen.cluster(self.left)

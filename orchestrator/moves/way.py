@@ -74,7 +74,9 @@ class Way:
     then stand; those of `pauses` stand while their maps are read to the end, and go on; those of `rejoins`
     lead out of the place entered, which has returned, and go on where they fit its logs. `is_shared`: others
     write these topics at the place left as well, whose logs never stand. `who`: whom the place left is
-    denied, and the rules for it. `mark` tells its steps from those of other ways; empty for the only one.
+    denied, and the rules for it. `is_part`: others of `home` stay where they are; `left_out`: those of them
+    that read what moves, and have to be there already. `mark` tells its steps from those of other ways; empty
+    for the only one.
     """
 
     topology: Topology
@@ -88,6 +90,8 @@ class Way:
     pauses: tuple[MirrorRef, ...] = ()
     rejoins: tuple[MirrorRef, ...] = ()
     is_shared: bool = False
+    is_part: bool = False
+    left_out: tuple[str, ...] = ()
     who: Fenced = field(default_factory=lambda: Fenced({}, {}, ()))
     self_redirecting: tuple[Acl, ...] = ()
     written_early: tuple[str, ...] = ()
@@ -124,6 +128,10 @@ class Way:
     def routes(self, name: str) -> tuple[Route, ...]:
         """Those of one application."""
         return next(item.routes for item in self.items if item.name == name)
+
+    def part_as_json(self) -> dict[str, list[str]]:
+        """Who moves, and which topics, for the plan and the journal."""
+        return {"applications": [item.name for item in self.items], "topics": list(self.topics)}
 
     def stays(self, name: str) -> bool:
         """Whether all positions of an application stay what they are: in the same log."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from orchestrator.errors import UsageError
 from orchestrator.moves.beside import beside
 from orchestrator.moves.fence import NOBODY, Fenced, self_redirecting_rules
+from orchestrator.moves.part import part_of
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.patterns_read import refuse_narrow
 from orchestrator.moves.request import (
@@ -92,8 +93,12 @@ def _legs(items: Iterable[Item]) -> Iterator[Leg]:
 def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     """What a failover looks at: all of the attested sites' cluster, to the standby.
 
-    Raises `UsageError` where the request fits no place, or several.
+    Raises `UsageError` where the request fits no place, or several; see `part_of`.
     """
+    return part_of(_way_to_fail_over(topology, request, them), request)
+
+
+def _way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     reach: Reach = "partial" if request.sick else "gone"
     said = {*request.attested, *request.sick}
     left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
@@ -105,7 +110,11 @@ def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partici
 
 
 def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
-    """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several do."""
+    """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several do; see `part_of`."""
+    return part_of(_way_to_switch_over(topology, request, them), request)
+
+
+def _way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
     refuse_unknown_cluster(topology, request.to, "--to")
     if not request.left:
         return way_along(topology, _fed_by(topology, mirror_to_switch_over(topology, request.to)), them)
@@ -117,7 +126,11 @@ def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Par
 
 
 def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
-    """What a failback looks at. Raises `UsageError` where no way leads back, or several do."""
+    """What a failback looks at. Raises `UsageError` where no way leads back, or several do; see `part_of`."""
+    return part_of(_way_to_fail_back(topology, request, them), request)
+
+
+def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
     if request.to:
         refuse_unknown_cluster(topology, request.to, "--to")
     homes = [

@@ -58,7 +58,8 @@ def held_mirrors(topology: Topology, coordination: Part[CoordinationState]) -> d
     }
     for (source, target), run in newest_moves(topology, coordination).items():
         is_there = (source, target) in in_file and (run.source, run.target) == (source, target)
-        if is_there and run.verb != "failback":
+        # Of a part the record of primaries tells it alone: where no topic has moved the mirror goes on.
+        if is_there and run.verb != "failback" and run.part is None:
             moved[source, target] = run.run_id
     held: dict[str, dict[str, str]] = {}
     for (source, target), run_id in moved.items():

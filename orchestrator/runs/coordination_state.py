@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
@@ -24,7 +24,8 @@ class EarlierRun:
     `looks`: of a move that is done but for its last looks, those that are open; `not_seen`: the clients that
     they missed, `waits_for`: the words of a person that would end them. `no_way_back`: of a run that is not
     done, what keeps it from being taken back; empty where it can be. `passed`: the run with open looks
-    that a person let this one pass.
+    that a person let this one pass. `part`: the applications that it moved, where others stayed (None: all;
+    empty: its record does not name them any more).
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class EarlierRun:
     waits_for: tuple[WordWanted, ...] = ()
     passed: str = ""
     no_way_back: tuple[ForGood, ...] = ()
+    part: tuple[str, ...] | None = None
 
     @property
     def way(self) -> str:
@@ -76,6 +78,49 @@ def newest_move(runs: Iterable[EarlierRun], home: str, other: str) -> EarlierRun
     """
     moves = [run for run in runs if run.home == home and run.has_moved_between((home, other))]
     return moves[-1] if moves else None
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Which applications work at the other one of two clusters, by the moves between them.
+
+    `all_by`: the run that took away all that `named` does not name; empty where they are at home. `named`: by
+    application the run that took it away, empty for one that was brought home. `unnamed`: a run that moved a
+    part which nobody can name any more; empty where there is none.
+    """
+
+    all_by: str = ""
+    named: Mapping[str, str] = field(default_factory=dict)
+    unnamed: str = ""
+
+    def by(self, name: str) -> str:
+        """The run that took an application away; empty where it is at home."""
+        return self.named.get(name, self.all_by)
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether they may be at different places."""
+        return bool(self.unnamed or self.named)
+
+
+def away(runs: Iterable[EarlierRun], home: str, other: str) -> Away:
+    """Which applications that the file has at `home` work at `other`, by runs in the order of `newest_move`.
+
+    A move that has not ended well says nothing: until it has, no other one may begin.
+    """
+    found = Away()
+    for run in runs:
+        is_done = run.outcome == "ok" or bool(run.looks)
+        if run.home != home or not is_done or not run.has_moved_between((home, other)):
+            continue
+        by = "" if run.target == home else run.run_id
+        if run.part is None:
+            found = Away(all_by=by)
+        elif not run.part:
+            found = replace(found, unnamed=run.run_id)
+        else:
+            found = replace(found, named={**found.named, **dict.fromkeys(run.part, by)})
+    return found
 
 
 @dataclass(frozen=True, slots=True)

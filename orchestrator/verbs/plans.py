@@ -175,6 +175,7 @@ def _plan(
         facts={
             **({"done_by": done_by} if done_by else {}),
             **({"passed": passed} if passed else {}),
+            **({"part": s.way.part_as_json()} if s.way.is_part else {}),
             **alone,
             **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
             **_source_last_seen(s),

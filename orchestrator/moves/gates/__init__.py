@@ -15,6 +15,7 @@ from orchestrator.moves.gates.ensemble import (
     source_primary,
 )
 from orchestrator.moves.gates.entered import clients_startable, entered_fenceable, same_topics, target_healthy
+from orchestrator.moves.gates.selection import is_in_parts, selection
 from orchestrator.moves.gates.source import (
     attested,
     fenced_or_accepted,
@@ -40,6 +41,7 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
     same_clusters: _EVERY,
     needed: _EVERY,
     other_site: _EVERY,
+    selection: _EVERY,
     not_flapping: _EVERY,
     moved_away: ("back",),
     source_primary: _EVERY,
@@ -56,9 +58,13 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
 
 
 def _is_about(gate: Gate, s: Situation) -> bool:
-    """Where no topic moves, nothing becomes primary; and only of two active sites there is another one."""
+    """Where no topic moves, nothing becomes primary; only of two active sites there is another one, and where
+    all moves together nobody is chosen.
+    """
     if gate is other_site:
         return _is_active(s)
+    if gate is selection:
+        return is_in_parts(s)
     return gate is not source_primary or bool(s.way.topics)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestrator.moves.gates.selection import is_in_parts, taken_by
 from orchestrator.moves.primary_gate import Reality
 from orchestrator.moves.primary_gate import source_primary as judged_primary
 from orchestrator.moves.situation import Situation
@@ -22,6 +23,8 @@ from orchestrator.wording import listed
 def done_by_run(s: Situation) -> str:
     """Id of the run by which the target has taken over already; empty if it has not."""
     newest = _newest_move(s)
+    if is_in_parts(s):
+        return taken_by(s)
     is_done = newest is not None and newest.outcome == "ok" and newest.target == s.entered
     return newest.run_id if newest is not None and is_done else ""
 
@@ -63,8 +66,12 @@ def _needed_by_record(s: Situation) -> GateResult:
         reason = f"run {newest.run_id} ({newest.way}) stopped on the way: {newest.outcome}"
         return gate_result("needed", "refused", measured, limit, reason, hint)
     if done_by_run(s):
-        reason = f"{s.entered} has taken over already, by run {newest.run_id}"
+        reason = f"{s.entered} has taken over already, by run {done_by_run(s)}"
         return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
+    if is_in_parts(s):
+        return gate_result(
+            "needed", "ok", measured, limit, f"no run between {s.left} and {s.entered} is open"
+        )
     return gate_result(
         "needed", "ok", measured, limit, f"{s.left} has taken over again, by run {newest.run_id}"
     )
@@ -86,7 +93,7 @@ def other_site(s: Situation) -> GateResult:
 
 
 def _other_site_by_record(s: Situation) -> GateResult:
-    other = _away(s)
+    other = s.away
     part, limit = (
         s.seen.coordination,
         f"applications of {other} work at {other}, and no run has begun to move them",
@@ -129,12 +136,7 @@ def _newest_move(s: Situation) -> EarlierRun | None:
     """Of what lives where these applications do: in the other direction others may have moved since."""
     part = s.seen.coordination
     runs = part.value.runs if part.value else ()
-    return newest_move(runs, s.way.home, _away(s))
-
-
-def _away(s: Situation) -> str:
-    """The cluster of the two where the file does not have these applications."""
-    return s.entered if s.way.home == s.left else s.left
+    return newest_move(runs, s.way.home, s.away)
 
 
 def coordination(s: Situation) -> GateResult:

@@ -45,7 +45,7 @@ def earlier_runs(
     """The newest runs that have begun a step, in the order in which they began: the newest is the last.
 
     With `between`, names of clusters, it goes back further, until a run between just these is found that
-    changed anything. `without` is a run's id to leave out. `effects`: those of whoever takes part in moves.
+    moved all that there is. `without` is a run's id to leave out. `effects`: those of whoever takes part in moves.
     """
     found: list[EarlierRun] = []
     sought = bool(between)
@@ -55,7 +55,7 @@ def earlier_runs(
         if run.run_id == without:
             continue
         found.append(run)
-        if run.has_moved_between(between):
+        if run.has_moved_between(between) and run.part is None:
             sought = False
     return tuple(reversed(found))
 
@@ -126,6 +126,7 @@ def _told(run: RunOutline) -> EarlierRun:
     outcome = run.outcome or ("incomplete" if run.has_begun else "not begun")
     if not run.has_begun and outcome not in (*NEVER_BEGAN, "ok"):
         outcome = "not begun"  # a person's hold stopped it before its first step
+    part = run.about.get("part")
     return EarlierRun(
         run_id=run.run_id,
         verb=run.text("verb"),
@@ -138,4 +139,5 @@ def _told(run: RunOutline) -> EarlierRun:
         reason=str(request.get("reason") or run.text("reason")),
         let_stand=tuple(map(str, run.end.get("let_stand", ()))),
         passed=str(plan.get("facts", {}).get("passed", "")),
+        part=None if part is None else tuple(map(str, part.get("applications", ()))),
     )

@@ -48,7 +48,7 @@ class FailoverProcedure(MoveProcedure):
             them=them,
         )
         self._request, self._offset_shift = request, offset_shift
-        self.about = {_SHIFT: offset_shift} if offset_shift else {}
+        self.about = {**self.about, **({_SHIFT: offset_shift} if offset_shift else {})}
 
     @classmethod
     def of_run(

@@ -49,7 +49,7 @@ class MoveProcedure(ABC):
         self.topology, self.way, self.is_uncoordinated = topology, way, is_uncoordinated
         self.servers, self.them = servers, them
         self.command = f"{self.verb} {way.left.cluster} → {way.entered.cluster}"
-        self.about: Mapping[str, Any] = {}
+        self.about: Mapping[str, Any] = {"part": way.part_as_json()} if way.is_part else {}
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
