@@ -25,7 +25,7 @@ from orchestrator.moves.results import (
     TranslatedPositions,
 )
 from orchestrator.ports.clock import Clock
-from orchestrator.replication.mirror_ref import MirrorRef
+from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.offsets_json import offsets_to_json
 from orchestrator.replication.positions_back import BackPosition, BothMaps, own_partitions, positions_back
 from orchestrator.replication.translation import source_partition
@@ -75,7 +75,11 @@ class ThroughBothMaps:
         copies, own = self._by_source(run, positions)
         standing = run.of(self.standing)
         landing = {tp: LogEnd(standing.starts[tp], end) for tp, end in standing.ends.items()}
-        home = run.port(Clusters).cluster(self.mirror.source).log_ends(run.of(self.home_ends).ends)
+        ends, topology = run.of(self.home_ends).ends, run.port(Topology)
+        moved = {tp.topic for tp in ends}
+        # Who reads what has moved may read what has not, too: copies of that.
+        others = [tp for tp in source_partitions(topology, self.mirror.of(topology)) if tp.topic not in moved]
+        home = run.port(Clusters).cluster(self.mirror.source).log_ends([*ends, *others])
         return BothMaps(
             forward=with_counted_places(run, self.mirror, forward.offset_map, behind=copies),
             reverse=with_counted_places(run, self.mirror.other_way, reverse.offset_map, ahead=own),

@@ -34,9 +34,9 @@ def register(app: typer.Typer) -> None:
 def failback(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
     to: str = typer.Option("", "--to", metavar="CLUSTER", help="The primary, where the file has several."),
-    applications: str = APPLICATIONS,
-    topics: str = TOPICS,
-    left_out: str = LEFT_OUT,
+    applications: list[str] = APPLICATIONS,
+    topics: list[str] = TOPICS,
+    left_out: list[str] = LEFT_OUT,
     accept_loss: int = typer.Option(
         0, "--accept-loss", metavar="N", min=0, help="Accept that up to N records are missing there."
     ),

@@ -47,7 +47,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Go on where a degraded site cannot be fenced: you have made sure "
         "that nothing writes there. Needs --reason.",
     ),
-    left_out: str = LEFT_OUT,
+    left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import typer
 
 FILE = typer.Argument(None, help="A topology file; not needed when exactly one simulation runs.")
@@ -32,16 +34,16 @@ ACCEPT_LOSS = typer.Option(
     help="Accept the loss of N records, in place of the budget.",
 )
 APPLICATIONS = typer.Option(
-    "",
+    [],
     "--applications",
     metavar="NAME,…",
     help="Only these. A consumer alone goes on in copies of its topics.",
 )
 TOPICS = typer.Option(
-    "", "--topics", metavar="NAME,…", help="Only these topics, each with all that write and read it."
+    [], "--topics", metavar="NAME,…", help="Only these topics, each with all that write and read it."
 )
 LEFT_OUT = typer.Option(
-    "", "--except", metavar="NAME,…", help="Applications and topics that stay where they are."
+    [], "--except", metavar="NAME,…", help="Applications and topics that stay where they are."
 )
 SNAPSHOT = typer.Option(
     None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."
@@ -67,6 +69,7 @@ YES = typer.Option(False, "--yes", help="Do it without asking; needed where ther
 JSON = typer.Option(False, "--json", help="Machine-readable output.")
 
 
-def names(said: str) -> tuple[str, ...]:
-    """Those of a list with commas, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
+def names(said: Iterable[str]) -> tuple[str, ...]:
+    """Those of options, each of which may have several with commas between; each name once."""
+    found = (name.strip() for each in said for name in each.split(","))
+    return tuple(dict.fromkeys(name for name in found if name))

@@ -37,9 +37,9 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     left: str = typer.Option(
         "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
     ),
-    applications: str = APPLICATIONS,
-    topics: str = TOPICS,
-    left_out: str = LEFT_OUT,
+    applications: list[str] = APPLICATIONS,
+    topics: list[str] = TOPICS,
+    left_out: list[str] = LEFT_OUT,
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),

@@ -99,11 +99,12 @@ class RecordLandingEnds(
 
     In topics of `early` producers that move themselves may have written since the source was lost: there it
     is the offset from which on that can be, so that nothing of it is passed over. With `is_since_unknown`
-    nobody knows since when, and it is where the log starts.
+    nobody knows since when, and it is where the log starts. `is_part`: other topics stay where they are.
     """
 
     mirror: MirrorRef
     topics: tuple[str, ...]
+    is_part: bool = False
     early: tuple[str, ...] = ()
     is_since_unknown: bool = False
     stopped: Handle[Nothing] | None = None
@@ -129,7 +130,11 @@ class RecordLandingEnds(
 
     def _fact(self, found: TopicEnds) -> ReverseStarts:
         return ReverseStarts(
-            home=self.mirror.source, standby=self.mirror.target, starts=rows(found.ends), is_set=False
+            home=self.mirror.source,
+            standby=self.mirror.target,
+            starts=rows(found.ends),
+            is_set=False,
+            is_part=self.is_part,
         )
 
     def _since_loss(
@@ -156,13 +161,15 @@ class RecordDeparture(
 ):
     """How the logs of the side that is left stood, which a failback is held against.
 
-    Ends and leader epochs as the watcher saw them last, and as they stood where that was seen.
+    Ends and leader epochs as the watcher saw them last, and as they stood where that was seen. `is_part`:
+    others of its logs are not left, or were before.
     """
 
     mirror: MirrorRef
     cluster: str
     topics: tuple[str, ...]
     standing: Handle[StandingLogs] | None
+    is_part: bool = False
 
     def perform(self, run: Running) -> Outcome[LogsAtDeparture]:
         """See `Effect`."""
@@ -189,6 +196,7 @@ class RecordDeparture(
             cluster=self.cluster,
             ends=tuple((tp.topic, tp.partition, ends[tp], epochs.get(tp, -1)) for tp in known),
             topic_ids=ids,
+            is_part=self.is_part,
         )
         run.port(EstateRecord).write(found)
         return Done(found, f"end offsets of {plural(len(known), 'partition')}")

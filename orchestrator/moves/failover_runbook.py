@@ -224,7 +224,11 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
     left = [
         book.add(
             RecordDeparture(
-                mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=seen.standing
+                mirror=mirror,
+                cluster=way.left.cluster,
+                topics=way.topics,
+                standing=seen.standing,
+                is_part=way.is_part,
             ),
             id=way.id("record-left", mirror),
             after=drained,

@@ -136,10 +136,14 @@ def _deny_writing(
 
 
 def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s: float) -> AtRest:
-    """Wait until mirrors have copied everything, stop them, and look once more."""
+    """Wait until mirrors have copied everything. Stop those that nothing else needs, and look once more."""
     drained, stands, arrived, standing = [], [], [], frozen.standing
     if standing is None:
         return AtRest(drained=(), stands=(), arrived=())
+    for mirror in way.passes:
+        passed = them.engine(way.topology, mirror).drain(book, way, mirror, standing, timeout_s)
+        drained.append(passed)
+        arrived.append(passed)
     for mirror in way.drains:
         engine = them.engine(way.topology, mirror)
         done = engine.drain(book, way, mirror, standing, timeout_s)
@@ -154,9 +158,13 @@ def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s
 
 def record_departure(book: Runbook, way: Way, frozen: Frozen) -> None:
     """How the logs left stood: a failback is held against that."""
-    for mirror in way.drains:
+    for mirror in way.feeds:
         logs = RecordDeparture(
-            mirror=mirror, cluster=way.left.cluster, topics=way.topics, standing=frozen.standing
+            mirror=mirror,
+            cluster=way.left.cluster,
+            topics=way.topics,
+            standing=frozen.standing,
+            is_part=way.is_part,
         )
         book.add(logs, id=way.id("record-left", mirror))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from orchestrator.errors import GateRefusedError, UsageError
-from orchestrator.moves.fence import NOBODY, Fenced, fenced
+from orchestrator.moves.fence import Fenced, fenced, self_redirecting_rules
 from orchestrator.moves.patterns_read import refuse_narrow
 from orchestrator.moves.request import PartRequest
 from orchestrator.moves.routed import routes_of
@@ -35,16 +35,15 @@ def part_of(way: Way, asked: PartRequest) -> Way:
     _refuse_torn(way, topics, items)
     names = {item.name for item in items}
     readers = [c for c in _consumers(way) if c.name not in names and _reads(way.topology, c, topics)]
-    part = replace(
-        way, items=items, topics=topics, is_part=True, left_out=tuple(c.name for c in readers), mark=""
-    )
-    if topics == way.topics and topics:
+    part = replace(way, items=items, topics=topics, is_part=True, left_out=tuple(c.name for c in readers))
+    if not topics:
+        return _alone(part)
+    part = _denying(replace(part, written_early=tuple(t for t in way.written_early if t in topics)))
+    if topics == way.topics or way.reach != "whole" or way.left.cluster != way.home:
         return refuse_narrow(part)
-    if topics:
-        raise GateRefusedError(
-            f"topic {topics[0]}", f"cannot be moved without {_others(way, topics)} yet", "move all of them"
-        )
-    return _alone(part)
+    _refuse_blind(part)
+    # The mirror goes on with the others, so positions are led by its map as it is then.
+    return refuse_narrow(replace(part, items=_led(part), drains=(), passes=way.drains))
 
 
 def _refuse_unknown(way: Way, asked: PartRequest) -> None:
@@ -129,24 +128,56 @@ def _alone(part: Way) -> Way:
                     name for name in topology.topics_read(consumer) if topology.topic(name, part.home)
                 ),
             )
-    items = tuple(
-        replace(item, routes=routes_of(topology, moving[item.name], left, entered)) for item in part.items
-    )
-    who = who_of(part)
-    roles = {"drains": (), "pauses": (), "rejoins": (), "is_shared": False}
-    return refuse_narrow(
-        replace(part, items=items, who=who, self_redirecting=(), written_early=(), **roles)  # type: ignore[arg-type]
+    alone = replace(_denying(part), drains=(), pauses=(), rejoins=(), is_shared=False, written_early=())
+    return refuse_narrow(replace(alone, items=_led(alone)))
+
+
+def _led(part: Way) -> tuple[Item, ...]:
+    """The applications of a part with their positions led along routes."""
+    topology, left, entered = part.topology, part.left.cluster, part.entered.cluster
+    readers = {c.name: c for c in _consumers(part)}
+    return tuple(
+        replace(item, routes=routes_of(topology, readers[item.name], left, entered)) if item.routes else item
+        for item in part.items
     )
 
 
-def who_of(part: Way) -> Fenced:
-    """Whom the place left is denied. Raises `GateRefusedError` where a rule would keep off who stays."""
-    if part.reach == "gone":
-        return NOBODY
+def _refuse_blind(part: Way) -> None:
+    """Raise `GateRefusedError` for a consumer elsewhere that reads copies of what moves, and would not see
+    what is written at the place entered.
+    """
+    topology, entered = part.topology, part.entered.cluster
+    for consumer in topology.consumers:
+        mirror = topology.mirror(part.home, consumer.cluster)
+        if mirror is None:
+            continue
+        read, onward = topology.topics_read(consumer), topology.mirror(entered, consumer.cluster)
+        for name in part.topics:
+            there = name if consumer.cluster == entered else onward.mirrored_topic(name) if onward else ""
+            if mirror.mirrored_topic(name) in read and there not in read:
+                raise GateRefusedError(
+                    f"consumer {consumer.name}",
+                    f"reads {mirror.mirrored_topic(name)} at {consumer.cluster}, and would not see what is "
+                    f"written to {name} at {entered} once that has moved",
+                    f"let it read {there or name} there as well, or leave {name} where it is",
+                )
+
+
+def _denying(part: Way) -> Way:
+    """A part, with whom the place left is denied: those that move, and nobody else."""
+    if part.reach != "whole":
+        return part  # a place that is gone denies nobody; who writes at a degraded one is for its plan
+    who = _who(part)
+    return replace(part, who=who, self_redirecting=self_redirecting_rules(part.topology, part.home, who))
+
+
+def _who(part: Way) -> Fenced:
+    """Raises `GateRefusedError` where a rule would keep off who stays."""
     topology, names = part.topology, {item.name for item in part.items}
     moving: dict[str, str] = {}
     staying: dict[str, str] = {}
-    for one in (*topology.producers, *topology.consumers):
+    applications: tuple[Producer | Consumer, ...] = (*topology.producers, *topology.consumers)
+    for one in applications:
         is_moving = one.cluster == part.home and one.name in names
         if one.principal is not None and one.cluster in {part.left.cluster, part.entered.cluster}:
             (moving if is_moving else staying).setdefault(one.principal, one.name)
@@ -159,7 +190,3 @@ def who_of(part: Way) -> Fenced:
     return fenced(
         topology, part.left.cluster, principals=sorted(moving), with_consumers=True, homes={part.home}
     )
-
-
-def _others(way: Way, topics: Collection[str]) -> str:
-    return listed(name for name in way.topics if name not in topics)

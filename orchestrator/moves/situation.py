@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from orchestrator.moves.routes import topics_left
@@ -81,6 +81,12 @@ class Situation:
     def own_mirror(self) -> Replication:
         """The file's own mirror between the two places, whichever way is gone."""
         return self._own.of(self.topology)
+
+    @property
+    def own_part(self) -> Replication:
+        """The same with the topics that move, where others stay."""
+        own = self.own_mirror
+        return replace(own, topics=self.way.topics) if self.way.is_part and self.way.topics else own
 
     @property
     def own_copying(self) -> MirrorView:

@@ -50,7 +50,7 @@ def record_landing(
     if not way.topics:
         return None
     step = way.id("record-landing-ends")
-    feed = way.drains[0] if way.drains else None
+    feed = way.feeds[0] if way.feeds else None
     if feed is None or feed.is_back:
         ends = RecordTopicEnds(cluster=way.entered.cluster, topics=way.topics)
         recorded = book.add(ends, id=step, after=after)
@@ -58,6 +58,7 @@ def record_landing(
         landing = RecordLandingEnds(
             mirror=feed,
             topics=way.topics,
+            is_part=way.is_part,
             early=tuple(early),
             is_since_unknown=is_since_unknown,
             stopped=stopped,

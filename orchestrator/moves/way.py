@@ -71,8 +71,8 @@ class Way:
 
     `topics` become primary at the place entered, by their names where producers write them; `home`: the
     cluster where the file has them. Mirrors by their role: those of `drains` have to copy everything, and
-    then stand; those of `pauses` stand while their maps are read to the end, and go on; those of `rejoins`
-    lead out of the place entered, which has returned, and go on where they fit its logs. `is_shared`: others
+    then stand; those of `passes` have to copy what stands of `topics`, and go on with others; those of
+    `pauses` stand while their maps are read to the end, and go on; those of `rejoins` lead out of the place entered, which has returned, and go on where they fit its logs. `is_shared`: others
     write these topics at the place left as well, whose logs never stand. `who`: whom the place left is
     denied, and the rules for it. `is_part`: others of `home` stay where they are; `left_out`: those of them
     that read what moves, and have to be there already. `mark` tells its steps from those of other ways; empty
@@ -87,6 +87,7 @@ class Way:
     topics: tuple[str, ...] = ()
     home: str = ""
     drains: tuple[MirrorRef, ...] = ()
+    passes: tuple[MirrorRef, ...] = ()
     pauses: tuple[MirrorRef, ...] = ()
     rejoins: tuple[MirrorRef, ...] = ()
     is_shared: bool = False
@@ -107,9 +108,14 @@ class Way:
     @property
     def main(self) -> MirrorRef | None:
         """The mirror that feeds the place entered; where none does, the way against the one that rejoins."""
-        if self.drains:
-            return self.drains[0]
+        if self.feeds:
+            return self.feeds[0]
         return self.rejoins[0].other_way if self.rejoins else None
+
+    @property
+    def feeds(self) -> tuple[MirrorRef, ...]:
+        """The mirrors that have to copy what was written, whether they stand then or go on."""
+        return (*self.drains, *self.passes)
 
     @property
     def mirror_ref(self) -> MirrorRef:

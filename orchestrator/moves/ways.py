@@ -93,7 +93,7 @@ def _legs(items: Iterable[Item]) -> Iterator[Leg]:
 def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     """What a failover looks at: all of the attested sites' cluster, to the standby.
 
-    Raises `UsageError` where the request fits no place, or several; see `part_of`.
+    Raises `UsageError` where the request fits no place, or several; `part_of`.
     """
     return part_of(_way_to_fail_over(topology, request, them), request)
 
@@ -110,7 +110,7 @@ def _way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partic
 
 
 def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
-    """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several do; see `part_of`."""
+    """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several; `part_of`."""
     return part_of(_way_to_switch_over(topology, request, them), request)
 
 

@@ -100,12 +100,14 @@ class DenialLifted:
 class LogsAtDeparture:
     """How the logs of `cluster` stood when applications left it, as far as they were seen.
 
-    `ends`: [topic, partition, end offset, leader epoch (-1: not known)]. `topic_ids` by topic.
+    `ends`: [topic, partition, end offset, leader epoch (-1: not known)]. `topic_ids` by topic. `is_part`: of
+    some of its topics; the others stayed, or had left before.
     """
 
     cluster: str
     ends: tuple[tuple[str, int, int, int], ...]
     topic_ids: Mapping[str, str]
+    is_part: bool = False
 
     def log_ends(self) -> dict[TopicPartition, LogEnd]:
         """By partition; where the logs began is not recorded, and stands as 0."""
@@ -117,12 +119,14 @@ class ReverseStarts:
     """Where the mirror from `standby` back to `home` begins in each landing partition.
 
     `is_set`: Connect has been told so; otherwise it is where the landing topics ended when applications came.
+    `is_part`: those of some topics.
     """
 
     home: str
     standby: str
     starts: Rows
     is_set: bool
+    is_part: bool = False
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -328,7 +332,13 @@ def logs_at_departure(facts: Iterable[Fact], cluster: str) -> LogsAtDeparture | 
         and fact.body.cluster == cluster
         and fact.run_id not in undone
     ]
-    return found[-1] if found else None
+    if not found or not found[-1].is_part:
+        return found[-1] if found else None
+    # Topics have gone one by one, since a run that told of all of them.
+    whole = max((at for at, body in enumerate(found) if not body.is_part), default=0)
+    ends = {(t, p): (t, p, *rest) for body in found[whole:] for t, p, *rest in body.ends}
+    ids = {name: topic_id for body in found[whole:] for name, topic_id in body.topic_ids.items()}
+    return LogsAtDeparture(cluster=cluster, ends=tuple(ends.values()), topic_ids=ids, is_part=True)
 
 
 def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[TopicPartition, int]:
@@ -340,15 +350,21 @@ def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[Topic
     facts = standing(facts)
     undone = undone_runs(facts)
     found = [
-        fact
+        (fact.run_id, fact.body)
         for fact in facts
         if isinstance(fact.body, ReverseStarts) and (fact.body.home, fact.body.standby) == (home, standby)
     ]
-    are_set = [fact.body for fact in found if isinstance(fact.body, ReverseStarts) and fact.body.is_set]
-    if are_set:
-        return offsets(are_set[-1].starts)
-    first = [fact.body for fact in found if fact.run_id not in undone]
-    return offsets(first[0].starts) if first and isinstance(first[0], ReverseStarts) else {}
+    are_set = [body for _, body in found if body.is_set]
+    first = [body for run_id, body in found if run_id not in undone]
+    if are_set and not are_set[-1].starts:
+        return {}
+    if not are_set and not any(body.is_part for body in first):
+        return offsets(first[0].starts) if first else {}
+    # Where topics have gone one by one each run tells of its own.
+    starts: dict[TopicPartition, int] = {}
+    for body in reversed(first):
+        starts |= offsets(body.starts) if body.is_part or not are_set else {}
+    return starts | (offsets(are_set[-1].starts) if are_set else {})
 
 
 def journals_unread(facts: Iterable[Fact], home: str, standby: str) -> list[Fact]:

@@ -10,7 +10,7 @@ from orchestrator.guards.guarding import WAITED_FOR_S
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback, home_along_routes
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
-from orchestrator.moves.fence import NOBODY, Fenced, fenced
+from orchestrator.moves.fence import NOBODY, Fenced
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
@@ -126,8 +126,8 @@ def plan_failback(
         home_along_routes(book, back, them, accepted, timeout_s=request.timeout_s)
         return _plan("failback", request, s, them, book, facts=_denied(way.who))
     who_home, who_standby = (
-        (fenced(topology, way.entered.cluster, with_consumers=True, homes={way.home}), way.who)
-        if way.rejoins
+        (way.who, way.who)
+        if way.rejoins or way.is_part
         else principals_back(topology, way.drains[0].other_way.of(topology))
     )
     move = Move(topology=topology, ways=(denying(way, who_standby),))

@@ -47,3 +47,17 @@ def test_a_group_alone_goes_and_comes_home_while_others_work_on(estates: Estates
         operator.estate.live(10)
         assert_each_once(operator)
     assert set(truths.written_at(operator.estate)["orders"]) == {"west"}
+
+
+def test_a_topic_goes_and_comes_home_with_all_that_write_and_read_it(estates: Estates) -> None:
+    """The other one is written on at home, and read there or as its copy."""
+    operator = at_work(estates)
+    for _ in range(2):
+        assert operator.switchover(topics=("orders",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator, billing="east", shipping="east", fraud="east")
+        assert operator.failback(topics=("orders",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator)
+    written = truths.written_at(operator.estate)
+    assert written == {"orders": ["west", "east"] * 2 + ["west"], "payments": ["west"]}

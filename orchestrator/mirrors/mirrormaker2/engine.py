@@ -271,6 +271,7 @@ class MirrorMaker2(Copying, MirrorEngine):
             standing=standing,
             accept_loss=accepted.loss or 0,
             accept_unrecorded=accepted.unrecorded,
+            topics=way.topics if way.is_part else (),
         )
         rejoining = book.add(compare, id=way.id("compare-returned", back))
         offsets = SetMirrorOffsets(mirror=mirror, rejoining=rejoining)

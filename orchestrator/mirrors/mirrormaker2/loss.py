@@ -38,7 +38,7 @@ def rejoining(s: Situation) -> Rejoining | None:
         return None
     return rejoining_side(
         s.topology,
-        s.own_mirror,
+        s.own_part,
         home=home,
         copied=copied,
         last_read=last_read,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
@@ -60,13 +61,14 @@ class CompareRejoining(
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
     `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
-    stood.
+    stood. `topics`: those that have come back, where the mirror has gone on with others (none: all).
     """
 
     mirror: MirrorRef
     standing: Handle[StandingLogs]
     accept_loss: int
     accept_unrecorded: bool
+    topics: tuple[str, ...] = ()
 
     def perform(self, run: Running) -> Outcome[RejoiningLogs]:
         """See `Effect`."""
@@ -76,6 +78,7 @@ class CompareRejoining(
             return Unknown(f"the records of earlier runs cannot be read: {error.problem}")
         topology, clusters = run.port(Topology), run.port(Clusters)
         mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
+        mirror = replace(mirror, topics=self.topics or mirror.topics)
         asked = Asked(clusters.cluster, lambda name: run.port(Workers).connect(name))
         own = source_partitions(topology, mirror)
         home = clusters.cluster(self.mirror.source).log_ends(own)

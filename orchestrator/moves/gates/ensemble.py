@@ -68,13 +68,10 @@ def _needed_by_record(s: Situation) -> GateResult:
     if done_by_run(s):
         reason = f"{s.entered} has taken over already, by run {done_by_run(s)}"
         return gate_result("needed", "refused", measured, limit, reason, "nothing is left to do")
+    said = f"{s.left} has taken over again, by run {newest.run_id}"
     if is_in_parts(s):
-        return gate_result(
-            "needed", "ok", measured, limit, f"no run between {s.left} and {s.entered} is open"
-        )
-    return gate_result(
-        "needed", "ok", measured, limit, f"{s.left} has taken over again, by run {newest.run_id}"
-    )
+        said = f"no run between {s.left} and {s.entered} is open"
+    return gate_result("needed", "ok", measured, limit, said)
 
 
 def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str) -> GateResult:
@@ -129,7 +126,7 @@ def not_flapping(s: Situation) -> GateResult:
 def source_primary(s: Situation) -> GateResult:
     """What is to be moved away is primary where it is left."""
     part, seen = s.seen.coordination, Reality(connectors=s.copying.states.value)
-    return as_far_as_known(part, judged_primary(part, s.topology, s.own_mirror, s.left, seen))
+    return as_far_as_known(part, judged_primary(part, s.topology, s.own_part, s.left, seen))
 
 
 def _newest_move(s: Situation) -> EarlierRun | None:

@@ -19,7 +19,7 @@ def where_they_are(s: Situation) -> Away:
 
 
 def is_in_parts(s: Situation) -> bool:
-    """Whether this move, or what the ones before have left, is of a part; or might bring home who is there."""
+    """Whether this move, or what those before have left, is of a part; or might bring home who is there."""
     is_home_along_routes = s.way.main is None and s.entered == s.way.home
     return s.way.is_part or is_home_along_routes or s.once(where_they_are).is_in_parts
 

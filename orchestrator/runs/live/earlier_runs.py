@@ -45,7 +45,8 @@ def earlier_runs(
     """The newest runs that have begun a step, in the order in which they began: the newest is the last.
 
     With `between`, names of clusters, it goes back further, until a run between just these is found that
-    moved all that there is. `without` is a run's id to leave out. `effects`: those of whoever takes part in moves.
+    moved all that there is. `without` is a run's id to leave out. `effects`: those of whoever takes part in
+    moves.
     """
     found: list[EarlierRun] = []
     sought = bool(between)

@@ -55,7 +55,7 @@ class Estate:
     @property
     def target_topics(self) -> tuple[str, ...]:
         """Mirrored and landing topics, and what else is read at the place entered."""
-        copied = [mirror.of(self.topology) for mirror in self.way.drains]
+        copied = [mirror.of(self.topology) for mirror in self.way.feeds]
         fed = [
             name for mirror in copied for name in (*map(mirror.mirrored_topic, mirror.topics), *mirror.topics)
         ]

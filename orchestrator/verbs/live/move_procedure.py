@@ -53,7 +53,7 @@ class MoveProcedure(ABC):
 
     def open_estate(self) -> Estate:
         """The side that is entered; connections to the other one are opened as they are needed."""
-        for mirror in self.way.drains:
+        for mirror in self.way.feeds:
             self.them.engine(self.topology, mirror)  # one that only copies moves nothing
         return open_estate(self.servers, self.topology, self.way, self.them)
 

@@ -89,7 +89,7 @@ class WhatWasSeen:
         return window.first_failed_at_s if window else self.at_s
 
     def watched(self, cluster: str) -> SampleHistory:
-        feed = next((mirror for mirror in self.way.drains if mirror.source == cluster), None)
+        feed = next((mirror for mirror in self.way.feeds if mirror.source == cluster), None)
         return _had(self.snapshot.cluster(cluster).samples) if feed is None else self.samples(feed)
 
     def left_at_s(self, cluster: str) -> float:
