@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, UsageError
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
@@ -61,3 +61,115 @@ def test_a_topic_goes_and_comes_home_with_all_that_write_and_read_it(estates: Es
         assert_each_once(operator)
     written = truths.written_at(operator.estate)
     assert written == {"orders": ["west", "east"] * 2 + ["west"], "payments": ["west"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            {"applications": ("checkout",)},
+            "producer checkout: writes orders, which would stay primary at west\n"
+            "  --topics orders moves them with all that write and read them",
+        ),
+        (
+            {"topics": ("orders",), "left_out": ("checkout",)},
+            "topic orders: is written by checkout as well, which would stay at west\n"
+            "  checkout has to come along, or --except orders leaves the topic where it is",
+        ),
+        (
+            {"topics": ("orders",), "left_out": ("billing",)},
+            "selection refused: billing reads orders, and would not see what is written to it at east",
+        ),
+        (
+            {"left_out": ("settlement", "payments")},
+            "selection refused: fraud reads",
+        ),
+    ],
+)
+def test_what_would_tear_a_topic_or_an_application_is_refused_by_name(
+    estates: Estates, asked: dict[str, tuple[str, ...]], said: str
+) -> None:
+    """With what has to come along; nothing was done."""
+    operator = at_work(estates)
+    with pytest.raises(GateRefusedError) as refused:
+        operator.switchover(**asked)
+    assert said in str(refused.value)
+    assert refused.value.exit_status == 4
+    operator.estate.live(3)
+    assert_each_once(operator)
+
+
+def test_names_that_are_nothing_there_are_said(estates: Estates) -> None:
+    """With those that are."""
+    operator = at_work(estates)
+    for asked in ({"applications": ("biling",)}, {"topics": ("order",)}, {"left_out": ("x",)}):
+        with pytest.raises(
+            UsageError, match=r"is nothing that goes from west to east\n  known: .*orders|checkout"
+        ):
+            operator.switchover(**asked)
+
+
+def test_the_rest_follows_a_part_and_all_come_home_together(estates: Estates) -> None:
+    """Who is away is left out by name; without that it is said."""
+    operator = at_work(estates)
+    assert operator.switchover(applications=("billing",)).outcome == "ok"
+    known = operator.run_id
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="selection refused: billing works at east already, since run"):
+        operator.switchover()
+    with pytest.raises(GateRefusedError, match="selection refused: shipping works at west"):
+        operator.failback(applications=("billing", "shipping"))
+    with pytest.raises(GateRefusedError, match="failback FILE --to west --applications billing"):
+        operator.failback()
+    again = operator.switchover(applications=("billing",))
+    assert again.plan["facts"]["done_by"] == known
+    assert operator.switchover(left_out=("billing",)).outcome == "ok"
+    operator.estate.live(10)
+    assert_each_once(operator, billing="east", shipping="east", fraud="east")
+    with pytest.raises(GateRefusedError, match="billing reads orders, which is primary at east since run"):
+        operator.failback(applications=("billing",))
+    assert operator.failback().outcome == "ok"
+    operator.estate.live(10)
+    assert_each_once(operator)
+
+
+def test_topics_go_one_after_the_other_and_home_in_any_order(estates: Estates) -> None:
+    """Each remembers where it left, and where the other side began."""
+    operator = at_work(estates)
+    assert operator.switchover(topics=("orders",)).outcome == "ok"
+    operator.estate.live(5)
+    assert operator.switchover(topics=("payments",), left_out=("fraud",)).outcome == "ok"
+    operator.estate.live(10)
+    away = {"billing": "east", "shipping": "east", "fraud": "east"}
+    assert_each_once(operator, **away)
+    with pytest.raises(GateRefusedError, match="fraud reads payments, which is primary at east since run"):
+        operator.failback(topics=("orders",))
+    assert operator.failback().outcome == "ok"
+    operator.estate.live(10)
+    assert_each_once(operator)
+
+
+@pytest.mark.parametrize("part", [{"applications": ("billing",)}, {"topics": ("orders",)}])
+def test_a_site_is_lost_while_a_part_of_it_is_away(
+    estates: Estates, part: dict[str, tuple[str, ...]]
+) -> None:
+    """The part works on where it is; the rest follows, and all come home together."""
+    operator = at_work(estates)
+    assert operator.switchover(**part).outcome == "ok"
+    operator.estate.live(5)
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="works at east already") as refused:
+        operator.failover()
+    left_out = tuple(refused.value.hint.partition("--except ")[2].split(" ")[0].split(","))
+    assert operator.failover(left_out=(*left_out, *part.get("topics", ()))).outcome == "ok"
+    operator.estate.live(10)
+    for name in ("billing", "shipping", "fraud"):
+        assert name not in truths.skipped(operator.estate, "east")
+    assert truths.processed_twice(operator.estate, ["billing"]) == {"billing": 0}
+    operator.estate.bring_back("west")
+    operator.estate.live(10)
+    assert operator.failback().outcome == "ok"
+    operator.estate.live(10)
+    assert truths.skipped(operator.estate, "west") == {}
+    assert truths.processed_twice(operator.estate, ["billing"]) == {"billing": 0}
