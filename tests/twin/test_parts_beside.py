@@ -140,3 +140,51 @@ def test_one_of_three_mirrors_is_moved_while_the_others_work_on(estates: Estates
         assert_each_once(operator, f"west{mark}", [f"{name}{mark}" for name in names])
     written = truths.written_at(operator.estate)
     assert written["orders"] == ["west"] and written["orders-b"] == ["west-b", "east-b", "west-b"]
+
+
+def with_payments(file: Topology) -> Topology:
+    """West has a second topic, with a writer and a reader of its own, and one that reads both."""
+    told = sites.told_apart(file)
+    orders = next(one for one in told.topics if one.cluster == "west")
+    shop = next(one for one in told.producers if one.cluster == "west")
+    packing = next(one for one in told.consumers if one.name == "packing-west")
+    mark = replace(shop.identified_by, value="till") if shop.identified_by else None
+    till = replace(shop, name="till", principal="User:till", topics=("payments",), identified_by=mark)
+    cashier = replace(packing, name="cashier", principal="User:cashier", topics=("payments",), landing=None)
+    fraud = replace(
+        cashier, name="fraud", principal="User:fraud", topics=("orders", "east.orders", "payments")
+    )
+    return replace(
+        told,
+        topics=(*told.topics, replace(orders, name="payments")),
+        producers=(*told.producers, till),
+        consumers=(*told.consumers, cashier, fraud),
+        replication=tuple(
+            replace(one, topics=(*one.topics, "payments")) if one.source == "west" else one
+            for one in told.replication
+        ),
+    )
+
+
+def test_a_topic_of_an_active_site_goes_beside_others_and_home(estates: Estates) -> None:
+    """The other topic is written on at home; those at the other site work on."""
+    operator = estates.at_work(sites.TWO_SITES, change=with_payments)
+    for workers in operator.estate.workers.values():
+        workers.writes_delayed_syncs = True
+    operator.estate.live(2)
+    moving = ["packing-west", "reporting", "search", "fraud"]
+    for _ in range(2):
+        assert operator.switchover(to="east", left="west", topics=("orders",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator, "east", [*moving, "packing-east"])
+        assert_each_once(operator, "west", ["cashier"])
+        assert operator.failback(to="west", topics=("orders",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator, "west", [*moving, "cashier"])
+        assert_each_once(operator, "east", ["packing-east"])
+    sites.rest(operator)
+    assert sites.unread(operator, "fraud") == set()
+    written = operator.estate.applications.ledger.written_at
+    times = [at for at, producer, _ in written if producer == "till"]
+    assert max(b - a for a, b in pairwise(times)) <= 1
+    assert {cluster for _, producer, cluster in written if producer == "till"} == {"west"}
