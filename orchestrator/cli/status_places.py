@@ -35,6 +35,8 @@ def place_lines(place: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {gate['hint']}"
     if place["problem"]:
         return
+    if place["away"]:
+        yield f"at {place['entered']} already: {listed(place['away'], _LISTED)}"
     age = place["watcher_round_age_s"]
     said = place["watcher_problem"] or ("no round yet" if age is None else f"last round {short_age(age)} ago")
     yield f"watcher at {place['entered']}: {said}"

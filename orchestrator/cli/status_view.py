@@ -155,6 +155,7 @@ def _who_works_where(mirror: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"primary   {line}" for line in _primary(mirror.get("primary", ())))
     yield from (f"          [red]{escape(drift)}[/]" for drift in mirror.get("primary_drift", ()))
     yield from (f"          [yellow]?[/] {escape(unseen)}" for unseen in mirror.get("primary_unseen", ()))
+    yield from away_lines(mirror.get("away", {}), mirror["target"])
     yield from _not_seen(mirror.get("last_move"))
     yield from _where_now(mirror.get("last_move"))
     yield from (f"guard     {line}" for line in _guards(mirror.get("guards") or ()))
@@ -171,6 +172,15 @@ def _primary(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         by_side.setdefault(side, []).append(str(row["topic"]))
     for side, topics in by_side.items():
         yield f"{side}: {escape(listed(topics, _LISTED))}"
+
+
+def away_lines(apart: Mapping[str, str], place: str) -> Iterator[str]:
+    """Who was moved alone; `apart`: by application the run that moved it."""
+    by_run: dict[str, list[str]] = {}
+    for name, run_id in apart.items():
+        by_run.setdefault(run_id, []).append(name)
+    for run_id, names in by_run.items():
+        yield f"away      at {escape(place)} since {run_id}: {escape(listed(names, _LISTED))}"
 
 
 def _where_now(move: Mapping[str, Any] | None) -> Iterator[str]:

@@ -25,11 +25,13 @@ STEP = "record-primary"
 class Reality:
     """What the world shows of it. `growing`: cluster -> topics whose logs were seen to grow there.
 
-    `connectors`: state by name, None where Connect does not tell.
+    `connectors`: state by name, None where Connect does not tell. `is_in_parts`: applications were moved
+    apart, on purpose.
     """
 
     connectors: Mapping[str, str] | None = None
     growing: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    is_in_parts: bool = False
 
 
 def source_primary(
@@ -107,7 +109,7 @@ def _drift(mirror: Replication, rows: list[Mapping[str, Any]], reality: Reality)
     moved = [str(row["topic"]) for row in rows if row["primary"] == mirror.target]
     at_home = [str(row["topic"]) for row in rows if row["primary"] == mirror.source]
     state = (reality.connectors or {}).get(engine_of(mirror).copier(mirror), "")
-    if moved and at_home:
+    if moved and at_home and not reality.is_in_parts:
         yield f"{listed(moved)} are primary at {mirror.target}, {listed(at_home)} at {mirror.source}"
     for cluster, wrong in ((mirror.source, moved), (mirror.target, at_home)):
         # With equal names the mirror itself writes them at the target.

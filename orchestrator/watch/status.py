@@ -49,6 +49,7 @@ from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.registration import effects_of, effects_with, who_can_move
+from orchestrator.watch.away import away_in_parts
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.if_lost import groups_told, loss_told, not_movable, plan_if_lost, would_refuse
 from orchestrator.watch.place_status import place_status, unmirrored
@@ -237,7 +238,10 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
     }
     at_source = frozenset(name for name, has_grown in grown.items() if has_grown)
     growing = {mirror.target: landed, mirror.source: at_source}
-    reality = Reality(connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing)
+    apart = away_in_parts(topology, state, mirror.source, mirror.target)
+    reality = Reality(
+        connectors=observation.mirror(ref_to(mirror)).states.value, growing=growing, is_in_parts=bool(apart)
+    )
     unseen = sorted(name for name in moved & grown.keys() - stale.keys() if grown[name] is None)
     side = active_site(mirror.target, rows, newest, state.holder if state is not None else "")
     return {
@@ -245,6 +249,7 @@ def _primary(  # noqa: PLR0917 - what is known of two sides
         "primary_drift": primary_drift(mirror, rows, reality),
         "primary_unseen": list(_unseen(mirror.source, unseen, stale)),
         "working_side": side.as_json(),
+        "away": apart,
     }
 
 

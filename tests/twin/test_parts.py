@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.cli.status_view import away_lines
 from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.watch.status import mirror_status
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
@@ -162,7 +164,8 @@ def test_a_site_is_lost_while_a_part_of_it_is_away(
     with pytest.raises(GateRefusedError, match="works at east already") as refused:
         operator.failover()
     left_out = tuple(refused.value.hint.partition("--except ")[2].split(" ")[0].split(","))
-    assert operator.failover(left_out=(*left_out, *part.get("topics", ()))).outcome == "ok"
+    assert left_out == (part.get("topics") or part["applications"])
+    assert operator.failover(left_out=left_out).outcome == "ok"
     operator.estate.live(10)
     for name in ("billing", "shipping", "fraud"):
         assert name not in truths.skipped(operator.estate, "east")
@@ -173,3 +176,20 @@ def test_a_site_is_lost_while_a_part_of_it_is_away(
     operator.estate.live(10)
     assert truths.skipped(operator.estate, "west") == {}
     assert truths.processed_twice(operator.estate, ["billing"]) == {"billing": 0}
+
+
+def test_status_tells_who_is_away_and_what_a_failover_would_leave_out(estates: Estates) -> None:
+    """That a topic works elsewhere as it was meant to is no drift."""
+    operator = at_work(estates)
+    topology, servers = operator.estate.topology, operator.estate.servers
+    mirror = topology.replication[0]
+    assert mirror_status(topology, mirror, servers=servers)["away"] == {}
+    assert operator.switchover(topics=("orders",)).outcome == "ok"
+    operator.estate.live(5)
+    told = mirror_status(topology, mirror, servers=servers)
+    assert set(told["away"]) == {"checkout", "billing", "shipping", "fraud"}
+    assert told["primary_drift"] == []
+    assert [gate["id"] for gate in told["would_refuse"]] == ["selection", "source-primary", "groups-idle"]
+    (line,) = away_lines(told["away"], "east")
+    assert line == f"away      at east since {operator.run_id}: checkout, billing, shipping, fraud"
+    assert told["working_side"]["kind"] == "split"

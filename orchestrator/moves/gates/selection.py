@@ -56,7 +56,7 @@ def _selection_by_record(s: Situation) -> GateResult:
         said = f"which applications run {known.unnamed} has moved is not in its short record"
         hint = f"dcctl show {known.unnamed}; then move all of them"
         return gate_result("selection", "unknown", measured, limit, said, hint)
-    reasons, hint = _not_here(s, known, names)
+    reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:
         reasons, hint = _torn(s, known, part.value)
     return gate_result(
@@ -69,12 +69,14 @@ def _selection_by_record(s: Situation) -> GateResult:
     )
 
 
-def _not_here(s: Situation, known: Away, names: Iterable[str]) -> tuple[list[str], str]:
+def _not_here(
+    s: Situation, known: Away, state: CoordinationState, names: Iterable[str]
+) -> tuple[list[str], str]:
     """Who moves, and does not work where it should be moved from."""
     if s.left == s.way.home:
         gone = {name: run for name in names if (run := known.by(name))}
         told = [f"{name} works at {s.entered} already, since run {run}" for name, run in gone.items()]
-        return told, f"--except {','.join(gone)} leaves them where they are" if gone else ""
+        return told, f"--except {','.join(_to_leave_out(s, state, gone))} leaves them there" if gone else ""
     staying = [name for name in names if not known.by(name)]
     there = [name for name in names if name not in staying]
     hint = (
@@ -113,3 +115,20 @@ def _left_behind(s: Situation, known: Away) -> Iterator[str]:
 def _read_by(s: Situation, name: str) -> set[str]:
     consumers = (c for c in s.topology.consumers_of(s.way.home) if c.name == name)
     return {topic for consumer in consumers for topic in s.topology.topics_read(consumer)}
+
+
+def _to_leave_out(s: Situation, state: CoordinationState, gone: Iterable[str]) -> Iterator[str]:
+    """Topics that are away, and who is away beside all that write and read these."""
+    topics = {
+        name
+        for name in s.way.topics
+        if (found := state.primaries.get((s.way.home, name))) and found.cluster == s.entered
+    }
+    users = {one.name for one in s.topology.producers_of(s.way.home) if topics.intersection(one.topics)}
+    users |= {
+        one.name
+        for one in s.topology.consumers_of(s.way.home)
+        if topics.intersection(s.topology.topics_read(one))
+    }
+    yield from (name for name in s.way.topics if name in topics)
+    yield from (name for name in gone if name not in users)
