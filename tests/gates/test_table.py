@@ -34,6 +34,8 @@ def test_every_gate_of_every_verb_has_its_case(outcome: str, never: Mapping[Gate
 
 OF_A_SICK_SITE = {"source-sick"}
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
+OF_PARTS = {"selection"}
+"""Only where a part moves, or is away: refused in `tests/twin/test_parts.py`, unmeasured in `tests/moves/test_parts.py`."""
 OF_ROUTES = {"other-site", "routes-usable"}
 """Only where positions are led by mirrors that go on: refused and unmeasured in `tests/twin/test_active_sites.py`."""
 """Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
@@ -56,7 +58,12 @@ def test_every_gate_stands_on_the_page() -> None:
     """With whose it is and what to do: `docs/gates.md`."""
     named = {name for row in rows() for name in re.findall(r"`([a-z-]+)`", row[0])}
     assert (
-        named == {gate for _, gate in EVERY} | OF_A_SICK_SITE | OF_PRODUCERS_THAT_MOVE_THEMSELVES | OF_ROUTES
+        named
+        == {gate for _, gate in EVERY}
+        | OF_A_SICK_SITE
+        | OF_PRODUCERS_THAT_MOVE_THEMSELVES
+        | OF_ROUTES
+        | OF_PARTS
     )
 
 
@@ -70,4 +77,4 @@ def test_the_page_says_which_gates_are_asked_again() -> None:
             is_of_verb = not verbs or plan.verb in verbs.split(", ")
             assert (when if is_of_verb else "no") == gate.asked_again, (plan.verb, gate.id)
             seen.add(gate.id)
-    assert seen >= told.keys() - {"fenceable-target"} - OF_ROUTES
+    assert seen >= told.keys() - {"fenceable-target"} - OF_ROUTES - OF_PARTS
