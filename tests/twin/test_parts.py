@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.cli.status_view import away_lines
 from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.topology.model import Topology
 from orchestrator.watch.status import mirror_status
 from tests.twin import truths
 from tests.twin.conftest import Estates
@@ -193,3 +196,58 @@ def test_status_tells_who_is_away_and_what_a_failover_would_leave_out(estates: E
     (line,) = away_lines(told["away"], "east")
     assert line == f"away      at east since {operator.run_id}: checkout, billing, shipping, fraud"
     assert told["working_side"]["kind"] == "split"
+
+
+def in_transactions(file: Topology) -> Topology:
+    """One producer writes in transactions: markers stand between its records, and none between the copies."""
+    return replace(
+        file,
+        producers=tuple(
+            replace(p, transactional_ids=(p.name,)) if p.name == "checkout" else p for p in file.producers
+        ),
+    )
+
+
+@pytest.mark.parametrize("part", [{"applications": ("billing",)}, {"topics": ("orders",)}])
+def test_under_transactions_positions_are_found_by_content(
+    estates: Estates, part: dict[str, tuple[str, ...]]
+) -> None:
+    """Exact while others write on; no record is accepted to be read again."""
+    operator = estates.at_work(SMALL, change=in_transactions)
+    for workers in operator.estate.workers.values():
+        workers.writes_delayed_syncs = True
+    operator.estate.live(2)
+    for _ in range(2):
+        result = operator.switchover(**part)
+        assert result.outcome == "ok", result.reason
+        operator.estate.live(10)
+        result = operator.failback(**part)
+        assert result.outcome == "ok", result.reason
+        operator.estate.live(10)
+    assert truths.skipped(operator.estate, "west") == {}
+
+
+def test_a_group_that_was_brought_home_goes_alone_once_it_has_read_what_came_with_it(
+    estates: Estates,
+) -> None:
+    """What it left unread of that it would read at the other side, and at home once more."""
+    operator = at_work(estates)
+    billing = operator.estate.applications.clients["west", "consumer-billing"]
+    assert operator.switchover().outcome == "ok"
+    operator.estate.applications.clients["east", "consumer-billing"].rate_per_s = 0.0
+    operator.estate.live(10)
+    billing.rate_per_s = 0.5
+    assert operator.failback().outcome == "ok"
+    result = operator.switchover(applications=("billing",))
+    assert result.outcome == "undone"
+    assert "records unread at west are not copied to east: billing east.orders-0" in result.reason
+    billing.rate_per_s = operator.estate.applications.clients["east", "consumer-billing"].rate_per_s = None
+    operator.estate.live(30)
+    assert_each_once(operator)
+    for _ in range(2):
+        assert operator.switchover(applications=("billing",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator, billing="east")
+        assert operator.failback(applications=("billing",)).outcome == "ok"
+        operator.estate.live(10)
+        assert_each_once(operator)

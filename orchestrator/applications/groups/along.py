@@ -139,14 +139,22 @@ class TranslateAlong(
     def _unread(self, run: Running, places: list[Place]) -> str:
         """Records at the place left that a group has still to read, and that no route leads further.
 
-        A group that was moved there reads the landing topics as well. Raises `ClusterError`.
+        A group that was moved there reads the landing topics as well, and one that had been brought home
+        the copies of these. Raises `ClusterError`.
         """
         left, positions, said = run.port(Clusters).cluster(self.left), run.of(self.recorded).positions, []
         for consumer in consumers_named(run, self.routes):
             if consumer.landing is not None:
                 continue  # what it has to finish it has finished; the rest is somebody else's
             covered = {place.led.left for place in places if place.consumer is consumer}
-            others = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]
+            topology = run.port(Topology)
+            brought = (
+                place.route[0].mirror.other_way.of(topology).mirrored_topic(place.led.left)
+                for place in places
+                if place.consumer is consumer and place.is_of_home and self.landing is None
+            )
+            names = dict.fromkeys((*topology.topics_read(consumer), *brought))
+            others = [name for name in names if name not in covered]
             described = left.topics(others)
             logs = left.log_ends([tp for topic in described.values() for tp in topic.partitions])
             committed = positions.get(consumer.name, {})
