@@ -18,10 +18,11 @@ from orchestrator.moves.ends import RecordDeparture
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.participants import Left, Participants, Stand
 from orchestrator.moves.primary import RecordPrimary
-from orchestrator.moves.results import RulesFound, StandingLogs
+from orchestrator.moves.results import MirrorEnd, RulesFound, StandingLogs
 from orchestrator.moves.stages import Prepared, deny_at_target
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.moves.way import Way
+from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Handle, Nothing
 from orchestrator.runs.estate_record import PrimaryMoved
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -48,11 +49,12 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtRest:
-    """Mirrors have copied all of the logs that stand, and stand themselves."""
+    """Mirrors have copied all of the logs that stand, and stand themselves; those of `passed` go on."""
 
-    drained: tuple[Handle[Nothing], ...]
-    stands: tuple[Stand, ...]
-    arrived: tuple[Handle[Nothing], ...]
+    drained: tuple[Handle[Nothing], ...] = ()
+    stands: tuple[Stand, ...] = ()
+    passed: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
+    arrived: tuple[Handle[Nothing], ...] = ()
 
     @property
     def after_drain(self) -> list[After]:
@@ -139,11 +141,15 @@ def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s
     """Wait until mirrors have copied everything. Stop those that nothing else needs, and look once more."""
     drained, stands, arrived, standing = [], [], [], frozen.standing
     if standing is None:
-        return AtRest(drained=(), stands=(), arrived=())
+        return AtRest()
+    passed: list[tuple[MirrorRef, Handle[MirrorEnd]]] = []
     for mirror in way.passes:
-        passed = them.engine(way.topology, mirror).drain(book, way, mirror, standing, timeout_s)
-        drained.append(passed)
-        arrived.append(passed)
+        engine = them.engine(way.topology, mirror)
+        done = engine.drain(book, way, mirror, standing, timeout_s)
+        end = engine.record_passed(book, way, mirror, standing, done)
+        passed += [] if end is None else [(mirror, end)]
+        drained.append(done)
+        arrived.append(done)
     for mirror in way.drains:
         engine = them.engine(way.topology, mirror)
         done = engine.drain(book, way, mirror, standing, timeout_s)
@@ -153,7 +159,7 @@ def drain(book: Runbook, way: Way, them: Participants, frozen: Frozen, timeout_s
         drained.append(done)
         stands.append(stand)
         arrived += [] if seen is None else [seen]
-    return AtRest(drained=tuple(drained), stands=tuple(stands), arrived=tuple(arrived))
+    return AtRest(drained=tuple(drained), stands=tuple(stands), passed=tuple(passed), arrived=tuple(arrived))
 
 
 def record_departure(book: Runbook, way: Way, frozen: Frozen) -> None:

@@ -75,14 +75,15 @@ class Rejoined:
 class Ground:
     """What positions are placed on, at the end of what is left.
 
-    `drained` and `paused`: mirrors that stand. `landing`: where topics end that applications will write at
-    the place entered; `standing`: the logs left (None where nobody can see them). `arrived`: what comes
-    before any position is placed.
+    `drained` and `paused`: mirrors that stand; `passed`: those that go on, and where they have come to in
+    what moves. `landing`: where topics end that applications will write at the place entered; `standing`: the
+    logs left (None where nobody can see them). `arrived`: what comes before any position is placed.
     """
 
     accepted: Accepted
     drained: tuple[Stand, ...] = ()
     paused: tuple[Stand, ...] = ()
+    passed: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
     landing: Handle[TopicEnds] | None = None
     standing: Handle[StandingLogs] | None = None
     rejoined: Rejoined | None = None
@@ -256,6 +257,20 @@ class MirrorEngine(Engine, ABC):
         self, book: Runbook, way: Way, mirror: MirrorRef, standing: Handle[StandingLogs], timeout_s: float
     ) -> Handle[Nothing]:
         """Wait until it has copied everything of logs that stand; otherwise fail."""
+
+    def record_passed(
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        drained: Handle[Nothing],
+    ) -> Handle[MirrorEnd] | None:
+        """Record where it has come to in logs that stand and are `drained`, while it goes on with others.
+
+        None where its map says as much by itself.
+        """
+        return None
 
     @abstractmethod
     def drain_partial(

@@ -80,6 +80,11 @@ class Maps(Protocol):
     def final(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
         """The map of a mirror that was stopped, and came to `end`. Read once, whoever asks first."""
 
+    def passed(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
+        """The map of a mirror that goes on and has copied all of some logs that stand: with the last pairs of
+        these. `end`: where they end. Read anew each time.
+        """
+
     def current(self, mirror: MirrorRef) -> FinalMap:
         """The map of a mirror that runs, as it is now; read anew each time.
 

@@ -63,6 +63,7 @@ def hand_over(
             ground = Ground(
                 accepted=accepted,
                 drained=rest.stands,
+                passed=rest.passed,
                 landing=landing,
                 standing=frozen.standing,
                 arrived=rest.after_arrival,

@@ -65,8 +65,9 @@ class TranslateAlong(
 
     Where the last mirror of a route has not copied up to a position yet, that is waited for: a position that
     nothing was copied behind is known only roughly. Newest offset syncs have `settle_s` seconds to arrive;
-    what is not exact then is so for good. `routes`: by group. `ends`: where mirrors ended that stand.
-    `landing`: where topics end that producers will write at the place entered.
+    what is not exact then is so for good. `routes`: by group. `ends`: where mirrors ended that stand;
+    `passed`: where those that go on with others have come to in logs that stand. `landing`: where topics end
+    that producers will write at the place entered.
     `accept_reread`: more records than so many are not read again (None: as many as it takes). `is_left_gone`:
     of the place left there is only what watchers have kept.
     """
@@ -76,6 +77,7 @@ class TranslateAlong(
     routes: dict[str, tuple[Route, ...]]
     recorded: Handle[RecordedPositions]
     ends: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
+    passed: tuple[tuple[MirrorRef, Handle[MirrorEnd]], ...] = ()
     landing: Handle[TopicEnds] | None = None
     accept_reread: int | None = None
     is_left_gone: bool = False
@@ -166,15 +168,17 @@ class TranslateAlong(
 
     def _maps(self, run: Running, places: list[Place]) -> dict[MirrorRef, OffsetMap]:
         """The maps of all legs: to their very ends where mirrors stand, otherwise as they are now."""
-        maps, standing = run.port(Maps), dict(self.ends)
-        mirrors = dict.fromkeys(leg.mirror for place in places for leg in place.route)
-        found = {
-            mirror: maps.final(mirror, run.of(standing[mirror]))
-            if mirror in standing
-            else maps.current(mirror)
-            for mirror in mirrors
-        }
-        return {mirror: one.offset_map for mirror, one in found.items()}
+        maps, standing, passed = run.port(Maps), dict(self.ends), dict(self.passed)
+        found = {}
+        for mirror in dict.fromkeys(leg.mirror for place in places for leg in place.route):
+            if mirror in standing:
+                one = maps.final(mirror, run.of(standing[mirror]))
+            elif mirror in passed:
+                one = maps.passed(mirror, run.of(passed[mirror]))
+            else:
+                one = maps.current(mirror)
+            found[mirror] = one.offset_map
+        return found
 
     def _counted(
         self,

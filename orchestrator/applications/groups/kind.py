@@ -280,6 +280,7 @@ class ConsumerGroups(ReadersOnHosts):
             # Connect's own word of how far a mirror has come is as old as a flush.
             limit_s=_PASSED_WITHIN_S + 2 * settle_s,
             ends=tuple((stand.mirror, stand.end) for stand in stands),
+            passed=tuple((mirror, end) for mirror, end in ground.passed if mirror in mirrors),
             landing=ground.landing,
             accept_reread=ground.accepted.reread,
         )

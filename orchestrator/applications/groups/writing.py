@@ -231,8 +231,9 @@ class WriteBack(
         wanted = self._wanted(run)
         saved = run.of(self.saved).offsets
         for mirror in (*self.stopped, *self.synced_by):
+            copied = _copied(run, mirror, wanted)
             # The source of one that was told to stop may be gone: it is not asked.
-            ahead = _ahead_of(wanted if mirror in self.stopped else _synced(run, mirror, wanted), saved)
+            ahead = _ahead_of(copied if mirror in self.stopped else _synced(run, mirror, copied), saved)
             if not ahead:
                 continue
             engine = run.port(Participants).engine(run.port(Topology), mirror)
@@ -263,6 +264,16 @@ class WriteBack(
         for group, offsets in run.of(self.translated).landing.items():
             wanted.setdefault(group, {}).update(offsets)
         return wanted
+
+
+def _copied(run: Running, mirror: MirrorRef, wanted: Wanted) -> Wanted:
+    """Positions in a mirror's copies: its group sync writes no others."""
+    one = mirror.of(run.port(Topology))
+    copies = set(map(one.mirrored_topic, one.topics))
+    return {
+        group: {tp: at for tp, at in offsets.items() if tp.topic in copies}
+        for group, offsets in wanted.items()
+    }
 
 
 def _synced(run: Running, mirror: MirrorRef, wanted: Wanted) -> Wanted:

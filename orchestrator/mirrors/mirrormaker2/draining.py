@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import ClusterError, ConnectError
 from orchestrator.mirrors.connect import Workers
 from orchestrator.mirrors.mirrormaker2.connectors import names_of, source_isolation
+from orchestrator.moves.ends import records_in_words
 from orchestrator.moves.results import MirrorEnd, StandingLogs
 from orchestrator.ports.clock import Clock
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -78,6 +79,34 @@ class SeeArrived(
         """See `Effect`."""
         standing, end = run.of(self.standing), run.of(self.end)
         return drained(run, self.mirror, standing, end=end, stalled_s=None, timeout_s=run.timeout_s)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPassed(
+    Look[MirrorEnd],
+    name="record-passed",
+    phase="drain",
+    title="Record where the mirror {mirror} has come to in the topics that move",
+    expected_s=0.3,
+):
+    """Where the copies of logs that stand end, once the mirror, which goes on with others, has all of them.
+
+    Nothing of these logs comes again: what Connect has stored lies behind all of their records.
+    """
+
+    mirror: MirrorRef
+    standing: Handle[StandingLogs]
+    drained: Handle[Nothing]
+
+    def perform(self, run: Running) -> Outcome[MirrorEnd]:
+        """See `Effect`."""
+        topology, logs = run.port(Topology), run.of(self.standing).ends
+        mirror = self.mirror.of(topology)
+        connect = run.port(Workers).connect(self.mirror.workers)
+        stored = connect.source_offsets(names_of(topology, self.mirror).source)
+        read = {tp: at for tp, at in stored.items() if tp in logs}
+        ends = run.port(Clusters).cluster(self.mirror.target).end_offsets(mirror.mirrored(tp) for tp in read)
+        return Done(MirrorEnd(ends=ends, mirror_offsets=read), records_in_words(ends))
 
 
 def drained(

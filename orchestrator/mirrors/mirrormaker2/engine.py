@@ -10,7 +10,7 @@ from orchestrator.mirrors.connect import Workers, is_stopped_in_time
 from orchestrator.mirrors.mirrormaker2.account import AccountPartial
 from orchestrator.mirrors.mirrormaker2.connectors import ConnectorNames, names_of
 from orchestrator.mirrors.mirrormaker2.copying import Copying
-from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, SeeArrived, drained
+from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, RecordPassed, SeeArrived, drained
 from orchestrator.mirrors.mirrormaker2.gates import (
     loss_within_budget,
     mirror_controlled,
@@ -81,6 +81,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         LetLand,
         PrepareReverse,
         RecordMirrorEnd,
+        RecordPassed,
         ResumeConnectors,
         SeeArrived,
         SetMirrorOffsets,
@@ -141,6 +142,20 @@ class MirrorMaker2(Copying, MirrorEngine):
         """See `MirrorEngine`."""
         drain = AwaitDrained(mirror=mirror, standing=standing, limit_s=timeout_s)
         return book.add(drain, id=way.id("drain", mirror))
+
+    def record_passed(
+        self,
+        book: Runbook,
+        way: Way,
+        mirror: MirrorRef,
+        standing: Handle[StandingLogs],
+        drained: Handle[Nothing],
+    ) -> Handle[MirrorEnd]:
+        """See `MirrorEngine`."""
+        passed = RecordPassed(mirror=mirror, standing=standing, drained=drained)
+        recorded = book.add(passed, id=way.id("record-passed", mirror))
+        book.tell(MIRRORED, recorded)
+        return recorded
 
     def drain_partial(
         self,

@@ -54,7 +54,7 @@ from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
-from orchestrator.values import TopicPartition
+from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.verbs.live.coordination_state import no_ensemble
 from orchestrator.verbs.live.maps_along import map_along
 from orchestrator.verbs.live.move_estate import Estate
@@ -197,15 +197,33 @@ class MoveSession(RunSession):
             )
         return FinalMap(found, logs)
 
+    def passed(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
+        """See `moves.ports.Maps`."""
+        replication, history = mirror.of(self.topology), self._seen.samples(mirror)
+        target = self.cluster(mirror.target)
+        logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}
+        found = self._engine(mirror).offset_map(
+            self._asked(),
+            replication,
+            recreated=history.recreated,
+            gaps=sampled_gaps(self.topology, replication, history),
+            stopped_at=end.mirror_offsets,
+            logs=logs,
+        )
+        return FinalMap(found, {**self._copies(mirror), **logs})
+
     def current(self, mirror: MirrorRef) -> FinalMap:
         """See `moves.ports.Maps`. Copies that are there stand before the logs' ends, which are read last."""
-        replication = mirror.of(self.topology)
         found = map_along(self.servers, self.topology, self._way, mirror, self._engine(mirror), self._asked())
         if self._way.reach == "gone" and mirror.target == self._way.left.cluster:
             return FinalMap(found, {})
-        target = self.cluster(mirror.target)
+        return FinalMap(found, self._copies(mirror))
+
+    def _copies(self, mirror: MirrorRef) -> dict[TopicPartition, LogEnd]:
+        """Their logs as they are now."""
+        replication, target = mirror.of(self.topology), self.cluster(mirror.target)
         copies = target.topics(map(replication.mirrored_topic, replication.topics))
-        return FinalMap(found, target.log_ends(tp for topic in copies.values() for tp in topic.partitions))
+        return target.log_ends(tp for topic in copies.values() for tp in topic.partitions)
 
     def kept(self, mirror: MirrorRef) -> OffsetMap | None:
         """See `moves.ports.Maps`."""
