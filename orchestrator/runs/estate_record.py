@@ -336,7 +336,7 @@ def logs_at_departure(facts: Iterable[Fact], cluster: str) -> LogsAtDeparture | 
         return found[-1] if found else None
     # Topics have gone one by one, since a run that told of all of them.
     whole = max((at for at, body in enumerate(found) if not body.is_part), default=0)
-    ends = {(t, p): (t, p, *rest) for body in found[whole:] for t, p, *rest in body.ends}
+    ends = {row[:2]: row for body in found[whole:] for row in body.ends}
     ids = {name: topic_id for body in found[whole:] for name, topic_id in body.topic_ids.items()}
     return LogsAtDeparture(cluster=cluster, ends=tuple(ends.values()), topic_ids=ids, is_part=True)
 

@@ -13,5 +13,6 @@ def away_in_parts(
     known = away(() if state is None else state.runs, home, other)
     if not known.is_in_parts:
         return {}
-    names = [one.name for one in (*topology.producers_of(home), *topology.consumers_of(home))]
+    names = [one.name for one in topology.producers_of(home)]
+    names += [one.name for one in topology.consumers_of(home)]
     return {name: run_id for name in names if (run_id := known.by(name))}
