@@ -34,6 +34,9 @@ def register(app: typer.Typer) -> None:
 def failback(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
     to: str = typer.Option("", "--to", metavar="CLUSTER", help="The primary, where the file has several."),
+    left: str = typer.Option(
+        "", "--from", metavar="CLUSTER", help="Where its applications are, where they may be at several."
+    ),
     applications: list[str] = APPLICATIONS,
     topics: list[str] = TOPICS,
     left_out: list[str] = LEFT_OUT,
@@ -72,6 +75,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     topology = given_topology(file)
     request = FailbackRequest(
         to=to,
+        left=left,
         accept_loss=accept_loss,
         accept_unrecorded=accept_unrecorded,
         accept_reread=accept_reread,

@@ -92,7 +92,8 @@ class SwitchoverRequest(PartRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class FailbackRequest(PartRequest):
-    """A failback. `to` is the primary that has returned.
+    """A failback. `to` is the primary that has returned; `left` the cluster where its applications are, where
+    they may be at several.
 
     `accept_loss`: records that may be missing from its logs. `accept_unrecorded`: go on though it is not
     recorded how some of its logs stood, so that nobody knows how much is missing from these.
@@ -101,6 +102,7 @@ class FailbackRequest(PartRequest):
     """
 
     to: str = ""
+    left: str = ""
     accept_loss: int = 0
     accept_unrecorded: bool = False
     accept_reread: int = 0
@@ -163,14 +165,16 @@ def mirror_to_switch_over(topology: Topology, to: str) -> Replication:
     return mirrors[0]
 
 
-def mirror_to_fail_back(topology: Topology, to: str = "") -> Replication:
-    """The mirror out of `to`. Raises `UsageError` where there is none, or several."""
-    mirrors = [mirror for mirror in topology.replication if to in {"", mirror.source}]
+def mirror_to_fail_back(topology: Topology, to: str = "", left: str = "") -> Replication:
+    """The mirror out of `to`, into `left`. Raises `UsageError` where there is none, or several."""
+    mirrors = [m for m in topology.replication if to in {"", m.source} and left in {"", m.target}]
     if len(mirrors) != 1:
         known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"
         problem = f"{len(mirrors)} mirrors come from there; the file has: {known}"
         raise UsageError(
-            f"--to {to}" if to else "failback", problem, "name the cluster to go back to: --to CLUSTER"
+            f"--to {to}" if to else "failback",
+            problem,
+            "name the cluster to go back to, and the one to go back from: --to CLUSTER --from CLUSTER",
         )
     return mirrors[0]
 

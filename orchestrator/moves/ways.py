@@ -133,6 +133,8 @@ def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partici
 def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
     if request.to:
         refuse_unknown_cluster(topology, request.to, "--to")
+    if request.left:
+        refuse_unknown_cluster(topology, request.left, "--from")
     homes = [
         name
         for name in topology.clusters
@@ -141,8 +143,11 @@ def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partic
     # Of an aggregation only the consumers of a centre can have gone anywhere.
     if homes and (request.to or topology.is_laid_out({"aggregation"})):
         home = _one(homes, "--to")
-        return routed(topology, _one(standbys_of(topology, home), "--from"), home, home, them)
-    mirror = mirror_to_fail_back(topology, request.to)
+        standbys = [name for name in standbys_of(topology, home) if request.left in {"", name}]
+        if not standbys:
+            raise UsageError(f"--from {request.left}", f"the file sends nobody of {home} there")
+        return routed(topology, _one(standbys, "--from"), home, home, them)
+    mirror = mirror_to_fail_back(topology, request.to, request.left)
     return way_along(topology, _fed_by(topology, mirror).other_way, them)
 
 

@@ -98,6 +98,16 @@ class Away:
         return self.named.get(name, self.all_by)
 
     @property
+    def newest(self) -> str:
+        """The run of those that were taken away last; empty where nobody is away."""
+        return next(filter(None, reversed([self.all_by, *self.named.values()])), "")
+
+    @property
+    def is_anybody(self) -> bool:
+        """Whether one of them is away, or may be."""
+        return bool(self.newest or self.unnamed)
+
+    @property
     def is_in_parts(self) -> bool:
         """Whether they may be at different places."""
         return bool(self.unnamed or self.named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from typing import Any, get_args
 
@@ -125,6 +126,29 @@ def test_the_mirror_back_begins_where_applications_first_came_and_then_goes_on()
     told.append(a_fact(6, starts(900, is_set=False), "over-2"))
     assert reverse_starts(told, "west", "east") == {ORDERS: 500}
     assert reverse_starts(told, "east", "west") == {}
+
+
+def test_topics_that_left_one_by_one_are_told_together() -> None:
+    """Since all of them left at once: of each its newest word, and where the mirror back began first."""
+    payments = TopicPartition("payments", 0)
+    whole = a_fact(1, left(10_000), "all")
+    one = replace(left(12_000), is_part=True)
+    other = replace(one, ends=(("payments", 0, 70, 1),), topic_ids={"payments": "p"})
+    found = logs_at_departure([whole, a_fact(2, one, "orders"), a_fact(3, other, "payments")], "west")
+    assert found is not None
+    ends = {tp: log.end_offset for tp, log in found.log_ends().items()}
+    assert (ends[ORDERS], ends[payments]) == (12_000, 70)
+    assert logs_at_departure([a_fact(1, one, "a"), a_fact(2, left(9_000), "b")], "west") == left(9_000)
+    began = replace(starts(5, is_set=False), is_part=True)
+    late = replace(began, starts=(("payments", 0, 9),))
+    landing = [a_fact(1, began, "orders"), a_fact(2, late, "payments")]
+    assert reverse_starts(landing, "west", "east") == {ORDERS: 5, payments: 9}
+    told = [
+        a_fact(1, began, "orders"),
+        a_fact(2, starts(5, is_set=True), "back"),
+        a_fact(3, late, "payments"),
+    ]
+    assert reverse_starts(told, "west", "east") == {ORDERS: 5, payments: 9}
 
 
 def test_a_log_stays_cut_whatever_became_of_the_run_that_saw_it() -> None:

@@ -98,7 +98,8 @@ class SparkQueries(ReadersOnHosts):
                     f"query {query}",
                     f"cannot go from {way.left} to {way.entered} by {routes}: a checkpoint is relocated only "
                     "by the map of a mirror that stands behind everything",
-                    "move the query together with its topics, or start it there with a new checkpoint",
+                    "move it with all topics of the mirror, which stands then, or start it there with a new "
+                    "checkpoint",
                 )
             if ground.landing is not None:
                 relocated.append(self._relocate(book, way, ground, ground.landing, left, query, feed))

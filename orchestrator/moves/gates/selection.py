@@ -29,7 +29,12 @@ def taken_by(s: Situation) -> str:
     known, part = s.once(where_they_are), s.seen.coordination
     names = {item.name for item in s.way.items}
     by = [known.by(name) for name in names]
-    runs = [run for run in (part.value.runs if part.value else ()) if run.home == s.way.home]
+    between = (s.left, s.entered)
+    runs = [
+        run
+        for run in (part.value.runs if part.value else ())
+        if run.home == s.way.home and run.has_moved_between(between)
+    ]
     if known.unnamed or not runs or runs[-1].outcome != "ok":
         return ""
     if s.entered != s.way.home:
