@@ -85,6 +85,7 @@ def _by_origins(folder: Path, read: str, as_json: bool) -> int:
     from orchestrator.evidence.origins.kept import judged_again
     from orchestrator.evidence.report.folder import TOPOLOGY_COPY
     from orchestrator.topology.loading import load_topology
+    from orchestrator.wording import plural
 
     if read not in ("", "kept"):
         problem = "a drill with several active clusters is audited on what its folder keeps"
@@ -107,7 +108,7 @@ def _by_origins(folder: Path, read: str, as_json: bool) -> int:
             "copies": [_counted(asdict(one)) for one in found.measured.compared.copies],
         },
         as_json=as_json,
-        summary=f"{found.verdict}: {len(reasons)} reasons; the report says {stated}; {_READ['kept']}",
+        summary=f"{found.verdict}: {plural(len(reasons), 'reason')}; {_READ['kept']}",
         render=render,
     )
     return STATUS[found.verdict]

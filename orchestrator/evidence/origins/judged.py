@@ -170,11 +170,17 @@ def _replays(rehearsed: Rehearsed, told: Told, logs: Logs, found: Compared) -> I
 
 def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
     yield from (Finding("unknown", reason) for reason in told.unreadable.values())
-    yield from _of_copies(judged)
-    yield from _of_losses(judged)
-    yield from _of_readings(judged, told)
+    writers = {producer.name for producer in judged.rehearsed.topology.producers}
+    # For want of a producer's ledger no record is called missing, lost or read again.
+    is_known = writers.isdisjoint(told.unreadable)
+    if is_known:
+        yield from _of_copies(judged)
+        yield from _of_losses(judged)
+        yield from _of_readings(judged, told)
     for move in judged.moves:
-        yield from _of_move(move)
+        yield from _of_run(move)
+        if is_known:
+            yield from _of_positions(move)
     yield from _of_fates(judged)
     yield from _of_pauses(judged)
     yield from _of_the_drill(judged)
@@ -263,14 +269,23 @@ def _of_repeated(judged: Measurements) -> Iterator[Finding]:
             yield _invalid(f"{one.consumer}, {one.origin}", records, "processed at two places of one log")
 
 
-def _of_move(one: MoveFound) -> Iterator[Finding]:
-    move, subject = one.move, f"{one.move.verb} {one.move.source} → {one.move.target}"
+def _of_run(one: MoveFound) -> Iterator[Finding]:
+    move, subject = one.move, _named(one)
     if move.outcome != "ok":
         yield Finding("unknown", f"{subject}: it ended {move.outcome}: {move.reason}")
     if not move.positions:
         yield Finding("unknown", f"{subject}: it placed no group")
     if move.unwritten:
         yield Finding("unknown", f"{subject}: no position was written for {listed(move.unwritten)}")
+
+
+def _named(one: MoveFound) -> str:
+    return f"{one.move.verb} {one.move.source} → {one.move.target}"
+
+
+def _of_positions(one: MoveFound) -> Iterator[Finding]:
+    """Where positions led, and what was read again because of that."""
+    subject = _named(one)
     for placed, shift in one.wrong:
         where = f"{placed.consumer} at {placed.entered}"
         if shift.skipped:

@@ -114,6 +114,14 @@ def test_whatever_is_otherwise_is_named(story: Story, change: Callable[[Story], 
     assert said in found
 
 
+@pytest.mark.parametrize("life", [1, 2])
+def test_for_want_of_a_producers_ledger_nothing_is_called_lost_or_read_again(story: Story, life: int) -> None:
+    """Whichever life was followed by another one; who has none behind the last move was not seen again."""
+    sends_path(story.world.ledgers, "shop-west", life).rename(story.world.ledgers / "hidden")
+    found = story.judged()
+    assert (found.verdict, found.reasons) == ("unknown", (f"shop-west: no ledger life-{life}.csv",))
+
+
 def test_what_a_killed_worker_copies_again_is_told_from_what_stands_twice_otherwise(story: Story) -> None:
     """Behind the records of before and before those of after the return, and no more than it may be."""
     log, at = story.world.logs["west"], TopicPartition("east.orders", 0)
