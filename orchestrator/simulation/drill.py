@@ -158,6 +158,7 @@ class Drill:
             backend=options.backend,
             scenario=options.scenario,
             case=options.case,
+            leaves=options.leaves,
             sabotage=None if options.sabotage is NONE else options.sabotage.kind,
             accepted_loss=options.accept_loss,
             started_at_s=time.time(),

@@ -68,6 +68,7 @@ class DrillFacts:
     sabotage: str | None
     verb: DrillVerb = "failover"
     backend: str = DEFAULT_BACKEND
+    leaves: str = ""
     accepted_loss: int | None
     started_at_s: float
     lost_dc: str = ""
@@ -199,6 +200,7 @@ def frame_part(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
             rate_records_per_s=facts.scenario.rate_records_per_s,
             mirror_stall_s=facts.scenario.mirror_stall_s if facts.verb != "return" else 0.0,
             is_planned=facts.verb == "switchover",
+            is_moved=facts.verb != "return",
             returns=facts.verb in {"failback", "return"},
         ),
         "fault": _fault(facts),
@@ -234,7 +236,7 @@ def _fault(facts: DrillFacts) -> dict[str, Any] | None:
     is_planned = facts.verb == "switchover"
     return {
         "kind": "planned move" if is_planned else "kill",
-        "targets": [facts.mirror.source if is_planned else facts.lost_dc],
+        "targets": [(facts.leaves or facts.mirror.source) if is_planned else facts.lost_dc],
         "started_at": facts.fault_at_s,
         "verified": facts.fault_verified,
     }

@@ -16,7 +16,7 @@ from orchestrator.evidence.audit.verdict import circumstances, losses_as_stated,
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.compared import Compared, Logs, compare_origins
 from orchestrator.evidence.origins.compared import Window as StayWindow
-from orchestrator.evidence.origins.fates import WAITS, Fate, Lost, fates
+from orchestrator.evidence.origins.fates import WAITS, WORKS_ON, Fate, Lost, fates
 from orchestrator.evidence.origins.moved import MoveFound, Records, found_of, moves_of
 from orchestrator.evidence.origins.pauses import Successes, Window, pause_s
 from orchestrator.evidence.origins.replays import Replayed, replayed
@@ -316,11 +316,11 @@ def _of_fates(judged: Measurements) -> Iterator[Finding]:
 
 
 def _of_pauses(judged: Measurements) -> Iterator[Finding]:
-    """Who waits for a site is waited for from its return on."""
-    waiting = {fate.name for fate in judged.fates if fate.stated == WAITS}
+    """Who waits for a site, or for the records of one, is waited for from its return on."""
+    staying = {fate.name for fate in judged.fates if fate.stated in {WAITS, WORKS_ON}}
     returns = [lost.returned_at_s - lost.at_s for lost in judged.rehearsed.losses if lost.returned_at_s]
     for client in judged.clients:
-        limit_s = SEEN_WITHIN_S + (max(returns, default=0.0) if client.name in waiting else 0.0)
+        limit_s = SEEN_WITHIN_S + (max(returns, default=0.0) if client.name in staying else 0.0)
         for pause in judged.pauses(client):
             if pause is None:
                 yield Finding("invalid", f"{client.name}: not seen again after the loss or the move")

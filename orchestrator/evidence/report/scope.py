@@ -24,9 +24,10 @@ def rehearsal_limits(
     mirror_stall_s: float,
     is_planned: bool,
     returns: bool,
+    is_moved: bool = True,
 ) -> list[str]:
-    """Of a drill. `backend_limits`: what its back end says of itself; `mirror_stall_s`: 0 where none was
-    done.
+    """Of a drill. `backend_limits`: what its back end says of itself; `mirror_stall_s`: 0 where none was done;
+    `is_moved`: a command was given.
     """
     limits = [
         backend_limits,
@@ -46,6 +47,7 @@ def rehearsal_limits(
             "The site was lost at once and as a whole. Slow disks, a link that comes and goes, or half a site"
             " are other losses."
         )
+    if not is_planned and is_moved:
         limits.append(
             "Nobody had to notice, to be called or to decide: the drill gave the command by itself as"
             " soon as the"
