@@ -26,8 +26,8 @@ def rehearsal_limits(
     returns: bool,
     is_moved: bool = True,
 ) -> list[str]:
-    """Of a drill. `backend_limits`: what its back end says of itself; `mirror_stall_s`: 0 where none was done;
-    `is_moved`: a command was given.
+    """Of a drill. `backend_limits`: what its back end says of itself; `mirror_stall_s`: 0 where none was
+    done; `is_moved`: a command was given.
     """
     limits = [
         backend_limits,
