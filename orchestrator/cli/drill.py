@@ -13,7 +13,7 @@ from orchestrator.cli.sim import BACKEND
 
 if TYPE_CHECKING:
     from orchestrator.evidence.manifest.signing import Signed
-    from orchestrator.simulation.drill import DrillOutcome
+    from orchestrator.simulation.drill_options import DrillOutcome
 
 _SEEDS = 1_000_000
 
@@ -87,7 +87,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.evidence.report import in_its_folder, write_report
     from orchestrator.simulation.backend import backend_named
     from orchestrator.simulation.cases import asked_for, cases_at
-    from orchestrator.simulation.drill import DrillOptions
+    from orchestrator.simulation.drill_options import DrillOptions
     from orchestrator.simulation.rehearsals import rehearsal_of
     from orchestrator.simulation.sabotage import NONE, sabotage_named
     from orchestrator.topology.loading import load_topology

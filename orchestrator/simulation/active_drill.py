@@ -16,8 +16,9 @@ from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.evidence.origins.fates import Lost
 from orchestrator.evidence.origins.judged import Rehearsed
 from orchestrator.simulation.at_work import copies_missing
-from orchestrator.simulation.drill import DrillOutcome, only_datacenter
+from orchestrator.simulation.drill import only_datacenter
 from orchestrator.simulation.drill_audit import DrillAudit, hide_a_ledger
+from orchestrator.simulation.drill_options import DrillOutcome
 from orchestrator.simulation.drill_report import DrillFacts
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.origins_audit import OriginsAudit, clusters_up, ends_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.evidence.audit.kinds import audited_kind
@@ -18,15 +18,15 @@ from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.simulation.at_work import begin_work, unsteady
 from orchestrator.simulation.backend import FaultKind, backend_named, refuse_impossible
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.cases import DrillVerb, accepted_reread, faults_of
+from orchestrator.simulation.cases import accepted_reread, faults_of
 from orchestrator.simulation.drill_audit import DrillAudit, audit_of_a_move, hide_a_ledger
+from orchestrator.simulation.drill_options import DrillOptions, DrillOutcome, Teller
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.sabotage import (
     NONE,
-    Sabotage,
     double_records,
     placed_by,
     sabotage_mirror,
@@ -35,7 +35,7 @@ from orchestrator.simulation.sabotage import (
 )
 from orchestrator.simulation.self_redirecting import followed_by
 from orchestrator.simulation.standing import Standing
-from orchestrator.simulation.state import DEFAULT_BACKEND, write_state
+from orchestrator.simulation.state import write_state
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
     applied_groups,
@@ -43,7 +43,7 @@ from orchestrator.simulation.workload.install import (
     stop_producers,
 )
 from orchestrator.simulation.workload.progress import lags, lags_text, workload_progress
-from orchestrator.simulation.workload.scenario import DEFAULT, Scenario
+from orchestrator.simulation.workload.scenario import Scenario
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.watched import Watched, watched_along
 from orchestrator.topology.flows import samples_topic
@@ -59,49 +59,6 @@ _STEADY_TIMEOUT_S = 60.0
 _DETECT_TIMEOUT_S = 30.0
 _DRAIN_TIMEOUT_S = 180.0
 _POLL_S = 1.0
-
-
-class Teller(Protocol):
-    """Who is told how far the drill is."""
-
-    def stage(self, name: str, detail: str = "") -> None:
-        """A stage begins, or the running one got further."""
-
-    def note(self, text: str) -> None:
-        """A line that stays."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrillOptions:
-    """How to rehearse. `out` is the folder under which each drill leaves one of its own.
-
-    `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
-    the way back, `cycles` times (`return_drill`); or a loss and a return without any move (`active_drill`).
-    `leaves`: the cluster that is left or lost, where the file has several. `backend`: what runs the servers.
-    `case`: the name of what is rehearsed (`cases`).
-    """
-
-    out: Path
-    case: str = ""
-    verb: DrillVerb = "failover"
-    leaves: str = ""
-    backend: str = DEFAULT_BACKEND
-    cycles: int = 1
-    scenario: Scenario = DEFAULT
-    sabotage: Sabotage = NONE
-    accept_loss: int | None = None
-    keep: bool = False
-    master: str = "local[*]"
-    owner_pid: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrillOutcome:
-    """What is left of a drill: its folder, the report, and what stopped it on the way, if anything did."""
-
-    folder: Path
-    report: dict[str, Any]
-    error: DcctlError | None = None
 
 
 @dataclass(slots=True)

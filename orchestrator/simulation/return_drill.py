@@ -16,8 +16,9 @@ from orchestrator.moves.request import FailbackRequest
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.cases import accepted_reread
-from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, DrillOutcome, only_datacenter
+from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, only_datacenter
 from orchestrator.simulation.drill_audit import DrillAudit, audit_there_and_back, hide_a_ledger
+from orchestrator.simulation.drill_options import DrillOutcome
 from orchestrator.simulation.drill_report import DrillFacts
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation

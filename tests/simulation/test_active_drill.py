@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.active_drill import ActiveDrill
 from orchestrator.simulation.cases import DrillVerb
-from orchestrator.simulation.drill import DrillOptions, Teller
+from orchestrator.simulation.drill_options import DrillOptions, Teller
 from orchestrator.simulation.sabotage import NONE, Sabotage, sabotage_named
 from orchestrator.simulation.workload.install import applied_groups
 from orchestrator.simulation.workload.scenario import TINY

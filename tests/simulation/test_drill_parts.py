@@ -17,7 +17,8 @@ from orchestrator.evidence.report import parse_report
 from orchestrator.replication.source_gaps import TopicWriters
 from orchestrator.runs.plan import RunEvent
 from orchestrator.simulation.at_work import unwatched
-from orchestrator.simulation.drill import Drill, DrillOptions, Teller
+from orchestrator.simulation.drill import Drill
+from orchestrator.simulation.drill_options import DrillOptions, Teller
 from orchestrator.simulation.drill_report import DrillFacts, Mark, stopped_report
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.return_drill import ReturnDrill

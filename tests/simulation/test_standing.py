@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator.errors import SimulationError
 from orchestrator.simulation.bring_up import simulation_up
-from orchestrator.simulation.drill import Drill, DrillOptions
+from orchestrator.simulation.drill import Drill
+from orchestrator.simulation.drill_options import DrillOptions
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.standing import Standing, missing_servers
 from orchestrator.topology.model import Nodes, Topology
@@ -143,7 +144,7 @@ def test_an_interruption_by_a_person_stays_one(simulation: Simulation) -> None:
 
 
 class _Told:
-    """See `simulation.drill.Teller`."""
+    """See `simulation.drill_options.Teller`."""
 
     def stage(self, name: str, detail: str = "") -> None:
         """Nobody listens."""
