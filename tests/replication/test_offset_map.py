@@ -335,3 +335,13 @@ def test_the_way_back() -> None:
         (201, False, 13),
     ]
     assert offset_map.inverse(TopicPartition("payments", 0), 5).offset is None
+
+
+def test_what_was_copied_again_is_counted_by_how_far_copies_have_moved_up() -> None:
+    """Whichever syncs are lost: the first one behind a restart, or all of a second one's."""
+    assert build([(0, 0), (99, 99)]).copied_again(PARTITION) == 0
+    assert build([(0, 0), (99, 99), (60, 100), (199, 239)]).copied_again(PARTITION) == 40
+    assert build([(0, 0), (99, 99), (199, 239)]).copied_again(PARTITION) == 40
+    assert build([(0, 0), (99, 99), (60, 100), (300, 370)]).copied_again(PARTITION) == 70
+    # A marker moves them down: it is the least.
+    assert build([(0, 0), (99, 99), (60, 100), (300, 330)], gaps="may").copied_again(PARTITION) == 40
