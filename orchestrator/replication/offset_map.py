@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.replication.build_partition_map import build_partition_map
+from orchestrator.replication.built_partition import BuiltPartition, built_partition
 from orchestrator.replication.collected_syncs import CollectedSyncs
 from orchestrator.replication.counting import (
     Window,
@@ -26,10 +25,10 @@ from orchestrator.replication.counting import (
     window_ahead,
     window_behind,
 )
-from orchestrator.replication.current_log import CurrentLog, LostCopies, current_log, unseen_losses
+from orchestrator.replication.current_log import LostCopies, current_log, unseen_losses
 from orchestrator.replication.inverse_map import InversePartitionMap
-from orchestrator.replication.partition_map import MirrorEnd, OpenStretch, PartitionMap, Translated
-from orchestrator.replication.segments import NO_SEGMENTS, Offsets, Segments
+from orchestrator.replication.partition_map import MirrorEnd, OpenStretch, Translated
+from orchestrator.replication.segments import NO_SEGMENTS, Offsets
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.values import TopicPartition
 
@@ -114,7 +113,7 @@ class OffsetMapBuilder(ABC):
         was folded of these is not believed: a builder that is told of them makes a better map.
         """
         self._take()
-        found: dict[TopicPartition, _Built] = {}
+        found: dict[TopicPartition, BuiltPartition] = {}
         shown = set(self._shown)
         for partition, collected in zip(self._partitions, self._collected, strict=True):
             current = current_log(collected.segments(), folds=collected.folds)
@@ -125,7 +124,7 @@ class OffsetMapBuilder(ABC):
                 if collected.folds:
                     current = current_log(collected.endpoints(), folds=False)
             said = self._gaps.get(partition, "unknown")
-            built = _built(collected, current, self._ends.get(partition), said, partition in shown)
+            built = built_partition(collected, current, self._ends.get(partition), said, partition in shown)
             found[partition] = built._replace(lost=(*unseen, *built.lost)) if unseen else built
         self.shown_gaps = frozenset(shown)
         empty = frozenset(p for p, end in self._ends.items() if end.target_end == 0) - found.keys()
@@ -172,7 +171,7 @@ class OffsetMap:
 
     def __init__(
         self,
-        built: Mapping[TopicPartition, _Built],
+        built: Mapping[TopicPartition, BuiltPartition],
         empty: frozenset[TopicPartition] = frozenset(),
         checked: Mapping[tuple[TopicPartition, int], Translated] = MappingProxyType({}),
         counted_back: Mapping[tuple[TopicPartition, int], tuple[int, Translated]] = MappingProxyType({}),
@@ -364,50 +363,3 @@ class OffsetMap:
             return Translated(0, True, 0, "no record of this partition was ever mirrored")
         built = self._built.get(source)
         return _UNKNOWN if built is None else Translated(None, False, None, built.problem)
-
-
-class _Built(NamedTuple):
-    """What is known of one partition. Without a map `problem` says why there is none.
-
-    `first`: its oldest sync. `lost`: copies that the target lost again.
-    """
-
-    first: tuple[int, int]
-    log: Segments
-    lost: tuple[LostCopies, ...]
-    map: PartitionMap | None
-    problem: str = ""
-
-
-def _built(
-    collected: CollectedSyncs,
-    current: CurrentLog,
-    end: MirrorEnd | None,
-    said: SourceGaps,
-    has_shown_gaps: bool,
-) -> _Built:
-    may_have_gaps = has_shown_gaps or not collected.folds
-    begins_alike = may_have_gaps and collected.begins_alike and current.reached < 0
-    found, log, lost = build_partition_map(
-        current,
-        end,
-        may_have_gaps=may_have_gaps,
-        begins_alike=begins_alike,
-        counts_missing=said == "no",
-    )
-    if found is None:
-        return _Built(collected.first_pair, log, lost, None, "the target's log ends before its offset syncs")
-    if not current.has_caught_up:
-        problem = (
-            "the target's log lost copies, and the mirror, which had been at source offset "
-            f"{current.reached}, has not come that far again"
-        )
-        return _Built(collected.first_pair, log, lost, None, problem)
-    upstream, downstream = collected.last_pair
-    if (
-        found.closing.kind == "open"
-        and downstream < int(found.segments.downstream[-1] + found.segments.length[-1]) - 1
-    ):
-        # The newest sync steps back to what is known: the mirror may be copying all of it again.
-        found = replace(found, mirrored_end=min(found.mirrored_end, upstream + 1))
-    return _Built(collected.first_pair, log, lost, found)
