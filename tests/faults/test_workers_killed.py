@@ -40,8 +40,8 @@ def test_workers_killed_ten_times_copy_no_more_again_than_was_foretold(tmp_path:
             at_most = _foretold(estate, simulation, mirror)
             assert at_most is not None
             foretold.append(at_most)
-            estate.must("sim", "kill", f"west/{worker.name}")
-            estate.must("sim", "restart", f"west/{worker.name}")
+            estate.must("sim", "kill", f"west/{worker.program}")
+            estate.must("sim", "restart", f"west/{worker.program}")
         eventually(lambda: _lag(simulation, mirror) < 300)
         found = compared(simulation)
         (copies,) = [one for one in found.copies if one.cluster == "west" and one.topic == "east.orders"]
