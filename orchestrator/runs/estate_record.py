@@ -50,11 +50,15 @@ class JournalUnread:
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class RunBegun:
-    """A run is about to make its first effect. Written in one transaction with that step's intent."""
+    """A run is about to make its first effect. Written in one transaction with that step's intent.
+
+    `part`: the applications that it moves, where others stay (None: all; see `EarlierRun`).
+    """
 
     verb: str
     source: str
     target: str
+    part: tuple[str, ...] | None = None
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -249,7 +253,10 @@ def _not_understood(error: Exception) -> ValueError:
 def body_to_json(body: Body) -> dict[str, Any]:
     """{kind, body}."""
     kind = KIND_OF[type(body)]
-    return {"kind": kind, "body": _ADAPTERS[kind].dump_python(body, mode="json", by_alias=True)}
+    told = _ADAPTERS[kind].dump_python(body, mode="json", by_alias=True)
+    if isinstance(body, RunBegun) and body.part is None:
+        del told["part"]
+    return {"kind": kind, "body": told}
 
 
 def body_from_json(data: Mapping[str, Any]) -> Body:

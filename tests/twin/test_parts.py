@@ -251,3 +251,19 @@ def test_a_group_that_was_brought_home_goes_alone_once_it_has_read_what_came_wit
         assert operator.failback(applications=("billing",)).outcome == "ok"
         operator.estate.live(10)
         assert_each_once(operator)
+
+
+def test_who_is_away_is_known_without_the_ensemble(estates: Estates) -> None:
+    """By the copy of the estate record: nobody is told that all has moved where one group has."""
+    operator = at_work(estates)
+    assert operator.switchover(applications=("billing",)).outcome == "ok"
+    operator.estate.live(10)
+    operator.estate.ensemble.is_gone = True
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="billing works at east already, since run"):
+        operator.failover(without_coordination=True)
+    assert operator.failover(without_coordination=True, left_out=("billing",)).outcome == "ok"
+    operator.estate.live(10)
+    assert truths.skipped(operator.estate, "east") == {}
+    assert truths.processed_twice(operator.estate, ["billing"]) == {"billing": 0}

@@ -12,7 +12,7 @@ from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.journal import runs_path, unpacked
-from orchestrator.runs.live.run_outline import RunOutline, outline_of, read_outline
+from orchestrator.runs.live.run_outline import RunOutline, outline_of, part_of_record, read_outline
 from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, event_from_json, plan_from_json
 from orchestrator.runs.way_back import stands_for_good
@@ -127,7 +127,6 @@ def _told(run: RunOutline) -> EarlierRun:
     outcome = run.outcome or ("incomplete" if run.has_begun else "not begun")
     if not run.has_begun and outcome not in (*NEVER_BEGAN, "ok"):
         outcome = "not begun"  # a person's hold stopped it before its first step
-    part = run.about.get("part")
     return EarlierRun(
         run_id=run.run_id,
         verb=run.text("verb"),
@@ -140,5 +139,5 @@ def _told(run: RunOutline) -> EarlierRun:
         reason=str(request.get("reason") or run.text("reason")),
         let_stand=tuple(map(str, run.end.get("let_stand", ()))),
         passed=str(plan.get("facts", {}).get("passed", "")),
-        part=None if part is None else tuple(map(str, part.get("applications", ()))),
+        part=part_of_record(run.about),
     )

@@ -49,6 +49,12 @@ class RunOutline:
         return str(self.about.get(key, ""))
 
 
+def part_of_record(about: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The applications that a run moves, by its first record; None for all, empty where it is too short."""
+    part = about.get("part")
+    return None if part is None else tuple(map(str, part.get("applications", ())))
+
+
 def has_begun(records: Iterable[RunEvent]) -> bool:
     """Whether a run has begun a step, by its records."""
     return any(record.kind == _INTENT for record in records)

@@ -195,6 +195,7 @@ def runs_of(facts: Iterable[Fact]) -> Iterator[EarlierRun]:
                 started_at_s=fact.at_s,
                 outcome=end.body.outcome if end and isinstance(end.body, RunEnded) else "incomplete",
                 ended_at_s=end.at_s if end else fact.at_s,
+                part=fact.body.part,
             )
 
 
