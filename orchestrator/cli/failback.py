@@ -10,6 +10,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
+    ACCEPT_UNREAD,
     ACKNOWLEDGE,
     APPLICATIONS,
     DRY_RUN,
@@ -54,6 +55,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         min=1,
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
+    accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
@@ -67,7 +69,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     """Make a returned primary a standby, let it catch up, and move everything back to it."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.moves.request import FailbackRequest
+    from orchestrator.moves.request import FailbackRequest, accepted_unread
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
@@ -83,6 +85,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         applications=names(applications),
         topics=names(topics),
         left_out=names(left_out),
+        accept_unread=accepted_unread(topology, accept_unread),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),

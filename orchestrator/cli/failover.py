@@ -10,6 +10,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_LOSS,
+    ACCEPT_UNREAD,
     ACKNOWLEDGE,
     FILE,
     FULL,
@@ -49,6 +50,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     ),
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
+    accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     without_coordination: bool = typer.Option(
@@ -68,7 +70,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb, warn_of_no_coordination
     from orchestrator.errors import UsageError
-    from orchestrator.moves.request import FailoverRequest
+    from orchestrator.moves.request import FailoverRequest, accepted_unread
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.failover_procedure import preview_failover, run_failover
@@ -89,6 +91,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         to=to,
         accept_loss=accept_loss,
         left_out=names(left_out),
+        accept_unread=accepted_unread(topology, accept_unread),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         without_coordination=without_coordination,

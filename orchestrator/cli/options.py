@@ -14,6 +14,12 @@ ACCEPT_REREAD = typer.Option(
     min=0,
     help="Accept that groups read up to N records again where a position has no exact place.",
 )
+ACCEPT_UNREAD = typer.Option(
+    [],
+    "--accept-unread",
+    metavar="CONSUMER",
+    help="A consumer that may miss what is written after the move: it does not read where that goes.",
+)
 ACKNOWLEDGE = typer.Option(
     "",
     "--acknowledge",

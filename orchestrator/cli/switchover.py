@@ -10,6 +10,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
+    ACCEPT_UNREAD,
     ACKNOWLEDGE,
     APPLICATIONS,
     DRY_RUN,
@@ -44,6 +45,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
     accept_reread: int = ACCEPT_REREAD,
+    accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
     reason: str = REASON,
@@ -57,7 +59,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
-    from orchestrator.moves.request import SwitchoverRequest
+    from orchestrator.moves.request import SwitchoverRequest, accepted_unread
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
@@ -71,6 +73,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         applications=names(applications),
         topics=names(topics),
         left_out=names(left_out),
+        accept_unread=accepted_unread(topology, accept_unread),
         acknowledge=acknowledgement(acknowledge),
         accept_cluster=accepted_clusters(topology, accept_cluster),
         by=account_name(),

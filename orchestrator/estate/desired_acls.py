@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import ref_to
-from orchestrator.topology.landing import topics_there
+from orchestrator.topology.landing import landings_read, topics_there
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.standby import standby_of
 from orchestrator.values import Acl, Pattern
@@ -87,11 +87,12 @@ def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
         mirror = topology.mirror(consumer.cluster, cluster)
         read = topology.topics_read(consumer)
         if consumer.cluster == cluster:
-            topics = set(read)
+            topics = {*read, *landings_read(topology, consumer)}
         elif mirror is not None:
             topics = {name for topic in read for name in _after_a_move(topology, mirror, topic)}
         elif standby_of(topology, consumer) == cluster:
-            topics = set(topics_there(topology, consumer))
+            # By name it asks for what sources bring to its own cluster wherever it works.
+            topics = {*topics_there(topology, consumer), *landings_read(topology, consumer)}
         else:
             continue
         for topic in sorted(topics):

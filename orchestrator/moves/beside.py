@@ -30,7 +30,7 @@ def beside(
     left, entered = (away, home) if is_back else (home, away)
     _refuse_astray(topology, home, away)
     if reach != "gone":
-        _refuse_shared_principals(topology, home, away)
+        refuse_shared_principals(topology, home, away)
     items = tuple(
         Item(
             name=name,
@@ -71,20 +71,26 @@ def _refuse_astray(topology: Topology, home: str, away: str) -> None:
             f"is mirrored to {listed(others)} as well as to {away}: three active sites cannot be moved yet",
             "a file for each pair of clusters can",
         )
+    refuse_apart(topology, home, away)
+
+
+def refuse_apart(topology: Topology, home: str, away: str) -> None:
+    """Raise `DcctlError` naming an application of a cluster that does not go where the others do."""
     applications = [
         *((f"producer {p.name}", standby_of(topology, p)) for p in topology.producers_of(home)),
         *((f"consumer {c.name}", standby_of(topology, c)) for c in topology.consumers_of(home)),
     ]
     for subject, standby in applications:
         if standby != away:
+            goes = f"goes to {standby}" if standby else f"waits at {home}"
             raise DcctlError(
                 subject,
-                f"goes to {standby}, and others of {home} to {away}: they cannot be moved apart yet",
-                "give all applications of an active site the same standby",
+                f"{goes}, and others of {home} go to {away}: they cannot be moved apart yet",
+                f"give all applications of {home} the same standby",
             )
 
 
-def _refuse_shared_principals(topology: Topology, home: str, away: str) -> None:
+def refuse_shared_principals(topology: Topology, home: str, away: str) -> None:
     """Raise `DcctlError` where a rule against who moves would keep off who stays at the other site."""
     moving = {p.principal: p.name for p in topology.producers_of(home)}
     moving |= {c.principal: c.name for c in topology.consumers_of(home)}

@@ -121,6 +121,17 @@ def failover(
                 for one, needed in zip(prepared, waited_for, strict=True)
             ]
         begin_at_the_other_side(book, them, prepared)
+        with book.section("let mirrors go on", on_failure="stop"):
+            for one in prepared:
+                _go_on(book, them, one)
+
+
+def _go_on(book: Runbook, them: Participants, one: Prepared) -> None:
+    """Mirrors that only stood for their maps to be read: once their sources are back, the rest comes."""
+    placed = [handle for handles in one.ready.values() for handle in handles]
+    order = [behind(*placed, because="a group begins where the mirror stood")] if placed else []
+    for mirror in one.way.pauses:
+        them.engine(one.way.topology, mirror).go_on(book, one.way, mirror, order)
 
 
 def _drain_what_answers(
@@ -211,6 +222,13 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
         by_itself = engine.stop_beside(book, way, stand)
         beside += [] if by_itself is None else [by_itself]
         stands.append(stand)
+    paused = []
+    for mirror in way.pauses:
+        engine = them.engine(way.topology, mirror)
+        landed = engine.let_land(book, way, mirror, drained)
+        in_flight = "what is in flight still comes to the end at which groups go on"
+        order = drained if landed is None else [behind(landed, because=in_flight)]
+        paused.append(engine.pause(book, way, mirror, order))
     landing = record_landing(
         book,
         way,
@@ -235,7 +253,13 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
         )
         for mirror in way.drains
     ]
-    ground = Ground(accepted=accepted, drained=tuple(stands), landing=landing, standing=seen.standing)
+    ground = Ground(
+        accepted=accepted,
+        drained=tuple(stands),
+        paused=tuple(paused),
+        landing=landing,
+        standing=seen.standing,
+    )
     return _Rest(ground=ground, logs_at_departure=tuple(left), beside=tuple(beside))
 
 

@@ -25,7 +25,8 @@ class TargetPosition:
     """One translated position. `target_offset` is None where the rules allow none; `reason` tells why.
 
     `source_offset` is None for a partition of which the group never committed anything. `position_age_s` is
-    None for such a one, and where clocks differ so that nobody knows how old the position is.
+    None for such a one, and where clocks differ so that nobody knows how old the position is. `never_came`:
+    records that were read at the place left, of which the one entered has no copy: their source is lost too.
     """
 
     group: str
@@ -40,6 +41,7 @@ class TargetPosition:
     exact: bool
     reread_at_most: int | None
     reason: str
+    never_came: int = 0
 
     @property
     def source_partition(self) -> TopicPartition:
@@ -53,7 +55,8 @@ class TargetPosition:
 
     def as_json(self) -> dict[str, Any]:
         """One row of `translations`, as the command `offsets translate` prints it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return row if self.never_came else {key: row[key] for key in row if key != "never_came"}
 
 
 def partitions_to_read(

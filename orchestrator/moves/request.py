@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import UsageError
 from orchestrator.moves.fence import Fenced, fenced
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.standby import standbys_of
 
 _CONFIG = ConfigDict(extra="forbid")
 DRAIN_TIMEOUT_S = 60.0
@@ -22,11 +23,13 @@ class MoveRequest:
     """A move as asked for on the command line.
 
     `acknowledge`: `OWNER: comment` of whoever answers for a move that follows another one soon.
-    `accept_cluster`: see `same_clusters`. `by` and `reason` go to the journal.
+    `accept_cluster`: see `same_clusters`. `accept_unread`: consumers that may miss what is written after the
+    move, because this person accepts it. `by` and `reason` go to the journal.
     """
 
     acknowledge: str = ""
     accept_cluster: tuple[str, ...] = ()
+    accept_unread: tuple[str, ...] = ()
     by: str = ""
     reason: str = ""
 
@@ -124,6 +127,13 @@ def _refuse_unknown(name: str, said: str, kind: str, known: Collection[str]) -> 
         raise UsageError(f"{said} {name}", f"there is no such {kind}; the file has: {', '.join(known)}")
 
 
+def accepted_unread(topology: Topology, names: Collection[str]) -> tuple[str, ...]:
+    """Consumers of the file that may miss new records. Raises `UsageError` for one that it does not have."""
+    for name in names:
+        _refuse_unknown(name, "--accept-unread", "consumer", [c.name for c in topology.consumers])
+    return tuple(names)
+
+
 def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replication:
     """The mirror whose target takes over from the attested data centres.
 
@@ -145,7 +155,9 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
         into = f" into {request.to}" if request.to else ""
         raise UsageError("failover", f"the file has no mirror{into}", "only a mirrored cluster can be moved")
     attested = {*request.attested, *request.sick}
-    fitting = [m for m in into_target if attested.intersection(topology.clusters[m.source].datacenters)]
+    fitting = _gone_along(
+        topology, (m for m in into_target if attested.intersection(topology.clusters[m.source].datacenters))
+    )
     # Without an attestation the gate says what is missing; here only the mirror is looked for.
     candidates = fitting or into_target
     if len(candidates) > 1:
@@ -157,7 +169,7 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
 def mirror_to_switch_over(topology: Topology, to: str) -> Replication:
     """The mirror into `to`. Raises `UsageError` where there is none, or several."""
     refuse_unknown_cluster(topology, to, "--to")
-    mirrors = [mirror for mirror in topology.replication if mirror.target == to]
+    mirrors = _gone_along(topology, (mirror for mirror in topology.replication if mirror.target == to))
     if len(mirrors) != 1:
         known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"
         problem = f"{len(mirrors)} mirrors lead there; the file has: {known}"
@@ -167,7 +179,8 @@ def mirror_to_switch_over(topology: Topology, to: str) -> Replication:
 
 def mirror_to_fail_back(topology: Topology, to: str = "", left: str = "") -> Replication:
     """The mirror out of `to`, into `left`. Raises `UsageError` where there is none, or several."""
-    mirrors = [m for m in topology.replication if to in {"", m.source} and left in {"", m.target}]
+    out = (m for m in topology.replication if to in {"", m.source} and left in {"", m.target})
+    mirrors = _gone_along(topology, out)
     if len(mirrors) != 1:
         known = ", ".join(f"{m.source} → {m.target}" for m in topology.replication) or "no mirror"
         problem = f"{len(mirrors)} mirrors come from there; the file has: {known}"
@@ -177,6 +190,14 @@ def mirror_to_fail_back(topology: Topology, to: str = "", left: str = "") -> Rep
             "name the cluster to go back to, and the one to go back from: --to CLUSTER --from CLUSTER",
         )
     return mirrors[0]
+
+
+def _gone_along(topology: Topology, mirrors: Iterable[Replication]) -> list[Replication]:
+    """Of several mirrors those along which the file sends applications, if any: others only copy."""
+    known = list(mirrors)
+    if len(known) == 1:
+        return known
+    return [m for m in known if m.target in standbys_of(topology, m.source)] or known
 
 
 def moved_principals(topology: Topology, mirror: Replication) -> Fenced:

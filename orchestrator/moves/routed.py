@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from orchestrator.errors import DcctlError, UsageError
 from orchestrator.moves.fence import NOBODY, fenced
 from orchestrator.moves.participants import Kind, Participants
 from orchestrator.moves.patterns_read import refuse_narrow
 from orchestrator.moves.way import Item, Leg, Place, Reach, Route, Way
-from orchestrator.replication.mirror_ref import ref_to
+from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.topology.counterparts import Origin, counterpart_of, origin_of
+from orchestrator.topology.landing import landings_read
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.topology.standby import standby_of
 from orchestrator.wording import listed
 
 
 def routed(
-    topology: Topology, left: str, entered: str, home: str, them: Participants, *, reach: Reach = "whole"
+    topology: Topology,
+    left: str,
+    entered: str,
+    home: str,
+    them: Participants,
+    *,
+    reach: Reach = "whole",
+    lost: Collection[str] = (),
 ) -> Way:
     """The consumers of `home` that go from one place to another between which no mirror leads.
 
-    One of the two places is `home`, by the file; the other one is their standby. Raises `UsageError` where
-    none goes there, or one that goes writes, and `DcctlError` where one reads what no two mirrors lead there.
+    One of the two places is `home`, by the file; the other one is their standby. `lost`: clusters that are
+    gone with the place left; mirrors from these into the place entered have come to their ends. Raises
+    `UsageError` where none goes there, or one that goes writes, and `DcctlError` where one reads what no two
+    mirrors lead there.
     """
     away = entered if left == home else left
     items = tuple(_items(topology, left, entered, home, away, them))
@@ -52,9 +62,17 @@ def routed(
         reach=reach,
         items=items,
         home=home,
+        pauses=tuple(dict.fromkeys(mirror for mirror in _forward(items) if mirror.source in lost)),
         who=who,
     )
     return refuse_narrow(way)
+
+
+def _forward(items: Iterable[Item]) -> Iterator[MirrorRef]:
+    """The mirrors that bring what is read at the place entered."""
+    for item in items:
+        for route in item.routes:
+            yield from (leg.mirror for leg in route if not leg.is_inverse)
 
 
 def _items(  # noqa: PLR0917 - where they are, where they go, and where the file has them
@@ -88,7 +106,7 @@ def routes_of(topology: Topology, consumer: Consumer, left: str, entered: str) -
     Raises `DcctlError` naming a topic that no two mirrors lead there.
     """
     found: dict[Route, None] = {}
-    for name in topology.topics_read(consumer):
+    for name in _copied(topology, consumer):
         origin = origin_of(topology, name, consumer.cluster)
         there = None if origin is None else _at(topology, origin, left)
         counterpart = None if there is None else counterpart_of(topology, there, left, entered)
@@ -106,6 +124,12 @@ def routes_of(topology: Topology, consumer: Consumer, left: str, entered: str) -
             legs.append(Leg(mirror=ref_to(counterpart.forward)))
         found[tuple(legs)] = None
     return tuple(found)
+
+
+def _copied(topology: Topology, consumer: Consumer) -> Iterator[str]:
+    """What a consumer reads, but for what producers of others write where it works: no mirror copies that."""
+    landing = landings_read(topology, consumer)
+    yield from (name for name in topology.topics_read(consumer) if name not in landing)
 
 
 def _at(topology: Topology, origin: Origin, cluster: str) -> str | None:

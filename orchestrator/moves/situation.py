@@ -21,7 +21,8 @@ T = TypeVar("T")
 class Words:
     """What a person said: sites attested as gone or as sick, what is accepted, who answers for it.
 
-    `accept_loss`: records, in place of the file's budget (None). `accept_unfenced`: go on though the place
+    `accept_loss`: records, in place of the file's budget (None). `accept_unread`: consumers that may miss new
+    records. `accept_unfenced`: go on though the place
     left cannot be fenced; `accept_unrecorded`: though nobody knows how its logs stood. `acknowledge`: `OWNER:
     comment`. `accept_cluster`: see `same_clusters`. `without_coordination`: the ensemble is gone, and nobody
     else acts meanwhile. `timeout_s`: how long a mirror may take to drain.
@@ -30,6 +31,7 @@ class Words:
     attested: tuple[str, ...] = ()
     sick: tuple[str, ...] = ()
     accept_loss: int | None = None
+    accept_unread: tuple[str, ...] = ()
     accept_unfenced: bool = False
     accept_unrecorded: bool = False
     acknowledge: str = ""

@@ -72,11 +72,13 @@ class Way:
     `topics` become primary at the place entered, by their names where producers write them; `home`: the
     cluster where the file has them. Mirrors by their role: those of `drains` have to copy everything, and
     then stand; those of `passes` have to copy what stands of `topics`, and go on with others; those of
-    `pauses` stand while their maps are read to the end, and go on; those of `rejoins` lead out of the place
-    entered, which has returned, and go on where they fit its logs. `is_shared`: others write these topics at
-    the place left as well, whose logs never stand. `who`: whom the place left is denied, and the rules for
-    it. `is_part`: others of `home` stay where they are; `left_out`: those of them that read what moves, and
-    have to be there already. `mark` tells its steps from those of other ways; empty for the only one.
+    `pauses` stand while their maps are read to the end, and go on (where a place is gone, mirrors whose
+    source is gone with it: they bring nothing more until it is back); those of `rejoins` lead out of the
+    place entered, which has returned, and go on where they fit its logs. `is_shared`: others write these
+    topics at the place left as well, whose logs never stand. `who`: whom the place left is denied, and the
+    rules for it. `is_part`: others of `home` stay where they are; `left_out`: those of them that read what
+    moves, and have to be there already. `mark` tells its steps from those of other ways; empty for the only
+    one.
     """
 
     topology: Topology

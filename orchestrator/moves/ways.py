@@ -12,6 +12,7 @@ from dataclasses import replace
 from orchestrator.errors import UsageError
 from orchestrator.moves.beside import beside
 from orchestrator.moves.fence import NOBODY, Fenced, self_redirecting_rules
+from orchestrator.moves.into_centre import into_centre
 from orchestrator.moves.part import part_of
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.patterns_read import refuse_narrow
@@ -27,7 +28,7 @@ from orchestrator.moves.request import (
 from orchestrator.moves.routed import routed
 from orchestrator.moves.way import Item, Leg, Move, Place, Reach, Way
 from orchestrator.replication.mirror_ref import MirrorRef, ref_to
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.topology.standby import standbys_of
 
 
@@ -75,7 +76,8 @@ def way_along(topology: Topology, mirror: MirrorRef, them: Participants, *, reac
     own = mirror.other_way if mirror.is_back else mirror
     if topology.mirror(own.target, own.source) is not None:
         return refuse_narrow(beside(topology, own, them, is_back=mirror.is_back, reach=reach))
-    return refuse_narrow(along(topology, mirror, NOBODY, them, reach=reach).ways[0])
+    way = along(topology, mirror, NOBODY, them, reach=reach).ways[0]
+    return refuse_narrow(into_centre(way) if topology.is_laid_out({"aggregation"}) else way)
 
 
 def legs_of(way: Way) -> tuple[Leg, ...]:
@@ -93,41 +95,51 @@ def _legs(items: Iterable[Item]) -> Iterator[Leg]:
 def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     """What a failover looks at: all of the attested sites' cluster, to the standby.
 
-    Raises `UsageError` where the request fits no place, or several; `part_of`.
+    Sources that are lost together with a centre have no way of their own: each is left by a failover that
+    names it alone. Raises `UsageError` where the request fits no place, or several; `part_of`.
     """
-    return part_of(_way_to_fail_over(topology, request, them), request)
+    return _part(_way_to_fail_over(topology, request, them), request)
 
 
 def _way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     reach: Reach = "partial" if request.sick else "gone"
     said = {*request.attested, *request.sick}
     left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
-    if len(left) == 1 and not _is_mirrored(topology, left[0]):
-        standbys = [name for name in standbys_of(topology, left[0]) if request.to in (None, name)]
+    centres = [name for name in left if not _is_mirrored(topology, name) and standbys_of(topology, name)]
+    if centres and (len(left) == 1 or reach == "gone"):
+        centre = centres[0]
+        standbys = [n for n in standbys_of(topology, centre) if request.to in (None, n) and n not in left]
         if standbys:
-            return _whole(routed(topology, left[0], _one(standbys, "--to"), left[0], them, reach=reach))
-    return way_along(topology, _fed_by(topology, mirror_to_fail_over(topology, request)), them, reach=reach)
+            there = _one(standbys, "--to")
+            return _whole(routed(topology, centre, there, centre, them, reach=reach, lost=left))
+        if request.to is None or request.to in left:
+            raise UsageError(
+                f"cluster {centre}",
+                "is lost together with where its consumers go: they wait until one of the two is back",
+                "attest only what is lost",
+            )
+    return way_along(topology, ref_to(mirror_to_fail_over(topology, request)), them, reach=reach)
 
 
 def way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
     """What a switchover looks at. Raises `UsageError` where no way leads to `to`, or several; `part_of`."""
-    return part_of(_way_to_switch_over(topology, request, them), request)
+    return _part(_way_to_switch_over(topology, request, them), request)
 
 
 def _way_to_switch_over(topology: Topology, request: SwitchoverRequest, them: Participants) -> Way:
     refuse_unknown_cluster(topology, request.to, "--to")
     if not request.left:
-        return way_along(topology, _fed_by(topology, mirror_to_switch_over(topology, request.to)), them)
+        return way_along(topology, ref_to(mirror_to_switch_over(topology, request.to)), them)
     refuse_unknown_cluster(topology, request.left, "--from")
     mirror = topology.mirror(request.left, request.to)
     if mirror is not None:
-        return way_along(topology, _fed_by(topology, mirror), them)
+        return way_along(topology, ref_to(mirror), them)
     return routed(topology, request.left, request.to, request.left, them)
 
 
 def way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
     """What a failback looks at. Raises `UsageError` where no way leads back, or several do; see `part_of`."""
-    return part_of(_way_to_fail_back(topology, request, them), request)
+    return _part(_way_to_fail_back(topology, request, them), request)
 
 
 def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Participants) -> Way:
@@ -135,32 +147,28 @@ def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partic
         refuse_unknown_cluster(topology, request.to, "--to")
     if request.left:
         refuse_unknown_cluster(topology, request.left, "--from")
-    homes = [
-        name
-        for name in topology.clusters
-        if request.to in {"", name} and standbys_of(topology, name) and not _is_mirrored(topology, name)
-    ]
-    # Of an aggregation only the consumers of a centre can have gone anywhere.
-    if homes and (request.to or topology.is_laid_out({"aggregation"})):
-        home = _one(homes, "--to")
+    homes = [name for name in topology.clusters if request.to in {"", name} and standbys_of(topology, name)]
+    # Of an aggregation's clusters those alone can have been left that have a standby by the file.
+    home = _one(homes, "--to") if homes and (request.to or topology.is_laid_out({"aggregation"})) else ""
+    if home and not _is_mirrored(topology, home):
         standbys = [name for name in standbys_of(topology, home) if request.left in {"", name}]
         if not standbys:
             raise UsageError(f"--from {request.left}", f"the file sends nobody of {home} there")
         return routed(topology, _one(standbys, "--from"), home, home, them)
-    mirror = mirror_to_fail_back(topology, request.to, request.left)
-    return way_along(topology, _fed_by(topology, mirror).other_way, them)
+    mirror = mirror_to_fail_back(topology, home or request.to, request.left)
+    return way_along(topology, ref_to(mirror).other_way, them)
 
 
-def _fed_by(topology: Topology, mirror: Replication) -> MirrorRef:
-    """A mirror along which applications can go. Raises `UsageError` for one into a centre."""
-    if topology.is_laid_out({"aggregation"}):
+def _part(way: Way, request: FailoverRequest | SwitchoverRequest | FailbackRequest) -> Way:
+    """See `part_of`. Raises `UsageError` for a part of a source that would go into its centre."""
+    part = part_of(way, request)
+    if part.is_part and way.main is not None and way.topology.is_laid_out({"aggregation"}):
         raise UsageError(
-            f"mirror {mirror.source} → {mirror.target}",
-            f"leads into a centre, and applications of {mirror.source} cannot be moved there yet: nothing "
-            "would tell their records from those of other sources that come there later",
-            f"where {mirror.source} is lost, what reads its copies at {mirror.target} reads on",
+            f"cluster {way.home}",
+            "is a source of an aggregation, and goes into its centre as a whole only, and home",
+            "leave out --applications, --topics and --except",
         )
-    return ref_to(mirror)
+    return part
 
 
 def _is_mirrored(topology: Topology, cluster: str) -> bool:

@@ -52,6 +52,19 @@ def translate_along(hops: Sequence[Hop], offset: int) -> Translated:
     return Translated(at, is_exact, reread if is_bounded else None, "; ".join(reasons))
 
 
+def beyond_the_end(hops: Sequence[Hop], offset: int) -> int:
+    """Source records below a position that the last mirror never copied, where it has come to its end.
+
+    0 where it may still go on, and where a map before it has no place for the position.
+    """
+    *before, last = hops
+    at = translate_along(before, offset).offset
+    if last.is_inverse or at is None:
+        return 0
+    end = last.offset_map.ended_at(last.source)
+    return 0 if end is None else max(0, at - end)
+
+
 def _step(hop: Hop, offset: int) -> Translated:
     found = (
         inverse_across_truncations(hop.offset_map, hop.source, offset, hop.truncations)

@@ -290,6 +290,11 @@ class OffsetMap:
         log = log[np.flatnonzero(log.downstream >= since)]
         return int(log.last_upstream.max()) + 1 if len(log) else None
 
+    def ended_at(self, source: TopicPartition) -> int | None:
+        """The next source offset, of a mirror that is known to have stopped; None of one that may go on."""
+        found = self._maps.get(source)
+        return None if found is None or found.closing.kind == "open" else found.mirrored_end
+
     def first_copied(self, source: TopicPartition) -> int | None:
         """The first source offset of which a copy is known; None without any."""
         found = self._maps.get(source)

@@ -25,6 +25,7 @@ _OPTIONS: Mapping[str, str] = {
     "accept_loss": "--accept-loss",
     "accept_unrecorded": "--accept-unrecorded",
     "accept_reread": "--accept-reread",
+    "accept_unread": "--accept-unread",
     "acknowledge": "--acknowledge",
     "without_coordination": "--without-coordination",
     "accept_cluster": "--accept-cluster",

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from orchestrator.runs.plan import Plan
 from orchestrator.topology.verbs import MOVING_VERBS
 
-_KEY = "at_most"
+_KEY, _LATER = "at_most", "if_source_returns"
+MISS_NEW_RECORDS = "miss_new_records"
+"""In a plan's facts: consumers that will not see what is written after the move, as a person accepts."""
 _SECONDS = "loss_seconds_at_most"
 Price = Mapping[str, Mapping[str, int | None]]
 
@@ -27,7 +29,9 @@ def price_in_words(plan: Plan) -> str:
     """What a plan predicts of its price, all places together; see `price_text`."""
     found = plan.predicted
     loss_seconds = plan.facts.get(_SECONDS)
-    return price_text(plan.verb, found.loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
+    told = price_text(plan.verb, found.loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
+    blind = plan.facts.get(MISS_NEW_RECORDS)
+    return f"{told}; {', '.join(blind)} will not see new records" if blind else told
 
 
 def price_text(
@@ -45,9 +49,11 @@ def price_text(
     of = f" ({loss_seconds:,.1f} s)" if loss_seconds and lost else ""
     # Both rest on the samples: where nothing is foretold of either, nothing is known of consumers.
     again = _sum_at_most(reread.values()) if reread or loss else None
+    records = sum(row.get(_LATER) or 0 for row in reread.values())
+    later = f", {records:,} more if a lost source returns" if records else ""
     if lost and again:
-        return f"{_told(lost, 'lost')}{of} and {again:,} read again, {took}"
-    return f"{_told(lost, 'lost')}{of}, {_told(again, 'read again')}, {took}"
+        return f"{_told(lost, 'lost')}{of} and {again:,} read again{later}, {took}"
+    return f"{_told(lost, 'lost')}{of}, {_told(again, 'read again')}{later}, {took}"
 
 
 def _sum_at_most(rows: Iterable[Mapping[str, int | None]]) -> int | None:

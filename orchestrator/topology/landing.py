@@ -7,6 +7,7 @@ others write the landing topic, their records stand there as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from orchestrator.topology.counterparts import counterparts_read
@@ -51,6 +52,29 @@ def topics_there(topology: Topology, consumer: Consumer) -> tuple[str, ...]:
         if name in landings:
             found[name] = None
     return tuple(found)
+
+
+def reads_landing(consumer: Consumer, name: str) -> bool:
+    """Whether a consumer reads a topic of this name at its own cluster, once producers come there with it.
+
+    The file has no such topic there, so a pattern is held against the name itself.
+    """
+    if name in consumer.topics:
+        return True
+    return consumer.pattern is not None and re.fullmatch(consumer.pattern, name) is not None
+
+
+def landings_read(topology: Topology, consumer: Consumer) -> tuple[str, ...]:
+    """Landing topics that a consumer of a centre reads there: producers come there with them, by the file."""
+    if not topology.is_laid_out({"aggregation"}):
+        return ()
+    coming = (p for p in topology.producers if standby_of(topology, p) == consumer.cluster)
+    names = dict.fromkeys(name for producer in coming for name in producer.topics)
+    return tuple(
+        name
+        for name in names
+        if topology.topic(name, consumer.cluster) is None and reads_landing(consumer, name)
+    )
 
 
 def copy_at_home(topology: Topology, name: str, home: str, entered: str) -> str | None:

@@ -14,6 +14,7 @@ from orchestrator.moves.fence import NOBODY, Fenced
 from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
+from orchestrator.moves.gates.landing import unread_after
 from orchestrator.moves.gates.source import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.request import (
@@ -31,6 +32,7 @@ from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over,
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
+from orchestrator.runs.prices import MISS_NEW_RECORDS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.snapshot.rejoining import Past
@@ -66,6 +68,7 @@ def plan_failover(
             attested=request.attested,
             sick=request.sick,
             accept_loss=request.accept_loss,
+            accept_unread=request.accept_unread,
             accept_unfenced=request.accept_unfenced,
             acknowledge=request.acknowledge,
             accept_cluster=request.accept_cluster,
@@ -95,7 +98,10 @@ def plan_switchover(
     """What a planned move would do now, and which gates allow it. It loses nothing, or is taken back."""
     move, who = _planned(topology, way_to_switch_over(topology, request, them))
     words = Words(
-        acknowledge=request.acknowledge, accept_cluster=request.accept_cluster, timeout_s=request.timeout_s
+        accept_unread=request.accept_unread,
+        acknowledge=request.acknowledge,
+        accept_cluster=request.accept_cluster,
+        timeout_s=request.timeout_s,
     )
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
     switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
@@ -114,6 +120,7 @@ def plan_failback(
     )
     words = Words(
         accept_loss=request.accept_loss,
+        accept_unread=request.accept_unread,
         accept_unrecorded=request.accept_unrecorded,
         acknowledge=request.acknowledge,
         accept_cluster=request.accept_cluster,
@@ -127,7 +134,7 @@ def plan_failback(
         return _plan("failback", request, s, them, book, facts=_denied(way.who))
     who_home, who_standby = (
         (way.who, way.who)
-        if way.rejoins or way.is_part
+        if way.who.rules
         else principals_back(topology, way.drains[0].other_way.of(topology))
     )
     move = Move(topology=topology, ways=(denying(way, who_standby),))
@@ -179,6 +186,7 @@ def _plan(
             **alone,
             **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
             **_source_last_seen(s),
+            **_miss_new_records(s),
             **({} if engine is None else engine.facts(s)),
             **{key: value for kind in them.kinds for key, value in kind.facts(s).items()},
             **(facts or {}),
@@ -200,6 +208,16 @@ def _source_last_seen(s: Situation) -> dict[str, Any]:
         SOURCE_LAST_PLACE: place,
         SOURCE_LAST_ROUND: begun_at_s,
     }
+
+
+def _miss_new_records(s: Situation) -> dict[str, Any]:
+    """Who will not see what is written after the move, as far as a person accepts that."""
+    state = s.seen.coordination.value
+    if state is None or not s.words.accept_unread or not s.topology.is_laid_out({"aggregation"}):
+        return {}
+    found = dict.fromkeys(one.consumer for one in unread_after(s, state))
+    names = [name for name in found if name in s.words.accept_unread]
+    return {MISS_NEW_RECORDS: names} if names else {}
 
 
 def _planned(topology: Topology, way: Way) -> tuple[Move, Fenced]:

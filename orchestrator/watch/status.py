@@ -44,6 +44,7 @@ from orchestrator.snapshot.samples import LossWindow, SampleHistory
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.snapshot.watcher_records import age_s
 from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.standby import standbys_of
 from orchestrator.verbs.live.move_estate import Estate, engine_along, open_estate
 from orchestrator.verbs.live.observe import observe
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
@@ -63,16 +64,15 @@ _GROWING_S = 10.0
 def topology_status(topology: Topology, target: str | None = None) -> dict[str, Any]:
     """The status of each mirror (of those into `target`), as `dcctl status --json` prints it.
 
-    `places`: of each cluster whose consumers would go where no mirror leads from it. Along a mirror into a
-    centre nobody goes, so none is there.
+    `places`: of each cluster whose consumers would go where no mirror leads from it. Mirrors into a centre
+    along which the file sends nobody only copy, and have no row.
 
     Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
     addresses. A target that does not answer is part of the status, not an error.
     """
     refuse_unsupported(topology, "status")
     places = [place_status(topology, left, entered) for left, entered in unmirrored(topology, target)]
-    is_central = topology.is_laid_out({"aggregation"})
-    mirrors = () if is_central or (places and target) else mirrors_into(topology, target)
+    mirrors = mirrors_told(topology, target)
     return {
         "topology": topology.name,
         **(holds := _holds(topology)),
@@ -80,6 +80,14 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors],
         "places": places,
     }
+
+
+def mirrors_told(topology: Topology, target: str | None) -> tuple[Replication, ...]:
+    """Those along which applications would go, by the file. Raises `UsageError` where there is no mirror."""
+    if topology.is_laid_out({"aggregation"}):
+        into = (mirror for mirror in topology.replication if target in {None, mirror.target})
+        return tuple(mirror for mirror in into if mirror.target in standbys_of(topology, mirror.source))
+    return () if target and unmirrored(topology, target) else mirrors_into(topology, target)
 
 
 def _holds(topology: Topology) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
 FILES = Path(__file__).parent
 # Nobody stays behind: each reads to the end, so that all can be compared.
@@ -91,7 +92,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
-@pytest.mark.parametrize(("file", "copies"), [("two-sites", 4), ("two-centres", 6)])
+@pytest.mark.parametrize(("file", "copies"), [("two-sites", 4), ("two-centres", 6), ("into-centre", 4)])
 def test_each_consumer_reads_each_record_of_its_origins_once(file: str, copies: int) -> None:
     """By names and by a pattern, at each cluster; what a site writes stands once at every place of it."""
     with at_work(FILES / f"{file}.yaml") as simulation:
@@ -108,7 +109,12 @@ def test_each_consumer_reads_each_record_of_its_origins_once(file: str, copies: 
 
 
 @pytest.mark.parametrize(
-    ("file", "left", "entered"), [("two-centres", "centre", "reserve"), ("two-sites", "west", "east")]
+    ("file", "left", "entered"),
+    [
+        ("two-centres", "centre", "reserve"),
+        ("two-sites", "west", "east"),
+        ("into-centre", "dc1", "centre"),
+    ],
 )
 def test_what_moves_and_comes_home_has_read_each_record_once(
     file: str, left: str, entered: str, tmp_path: Path
@@ -131,7 +137,12 @@ def test_what_moves_and_comes_home_has_read_each_record_once(
 
 
 @pytest.mark.parametrize(
-    ("file", "left", "entered"), [("two-centres", "centre", "reserve"), ("two-sites", "west", "east")]
+    ("file", "left", "entered"),
+    [
+        ("two-centres", "centre", "reserve"),
+        ("two-sites", "west", "east"),
+        ("into-centre", "dc1", "centre"),
+    ],
 )
 def test_what_is_lost_goes_on_elsewhere_and_comes_home(
     file: str, left: str, entered: str, tmp_path: Path
@@ -167,3 +178,31 @@ def test_what_is_lost_goes_on_elsewhere_and_comes_home(
         assert [copy for copy in found.copies if copy.hole or copy.tail] == []
         # A worker that was killed copies again what it had not stored; nothing else stands twice.
         assert {copy.cluster for copy in found.copies if copy.twice} <= {left}
+
+
+@pytest.mark.parametrize("example", ["into-centre"])
+def test_a_move_is_refused_before_records_are_lost_to_a_reader(example: str, tmp_path: Path) -> None:
+    """Who would not see them is named, and so is a second source; a person's word stands for the one alone."""
+    estate, file = Estate(tmp_path / "state"), tmp_path / "narrow.yaml"
+    text = (FILES / f"{example}.yaml").read_text(encoding="utf-8")
+    text = text.replace(r"'(.*\.)?orders'", r"'.*\.orders'").replace("partitions: 2", "partitions: 3")
+    text = text.replace("  dc2:\n    kafka: 4.3.1\n", "  dc2:\n    kafka: 4.3.1\n    standby: centre\n")
+    file.write_text(text, encoding="utf-8")
+    with at_work(file):
+        assert _refused(estate, "--from", "dc1", "--to", "centre") == {
+            "landing-read": "reporting reads copies of dc1 at centre and not orders there"
+        }
+        word = ("--accept-unread", "reporting")
+        estate.must("switchover", "--from", "dc1", "--to", "centre", *word, "--yes")
+        assert _refused(estate, "--from", "dc2", "--to", "centre", *word)["landing-alone"].startswith(
+            "applications of dc1 write orders at centre since run"
+        )
+        estate.must("failback", "--to", "dc1", "--yes")
+
+
+def _refused(estate: Estate, *words: str) -> dict[str, str]:
+    """The gates that refuse a switchover, each with the beginning of its reason."""
+    done = estate.command("switchover", *words, "--dry-run", "--json")
+    assert done.returncode == 4, (done.stdout, done.stderr)
+    gates = json.loads(done.stdout)["gates"]
+    return {gate["id"]: gate["reason"].split(":")[0] for gate in gates if gate["outcome"] == "refused"}

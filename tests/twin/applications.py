@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,6 +157,10 @@ class Applications:
         """What a consumer reads at a cluster: after a move the copies and what is written there anew."""
         own = self.topology.topics_read(consumer)
         if cluster.name == consumer.cluster:
+            if consumer.pattern is not None:  # also what the file's producers bring there from elsewhere
+                landed = {name for mirror in self.topology.replication for name in mirror.topics}
+                there = (name for name in cluster.topics if name in landed)
+                own = (*own, *(name for name in there if re.fullmatch(consumer.pattern, name)))
             back = [
                 reverse_mirror(mirror).mirrored_topic(name)
                 for mirror in self.topology.replication

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.cli.status_places import place_headline, place_lines
 from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.runs.prices import price_in_words
 from orchestrator.watch.place_status import place_status, unmirrored
 from tests.twin import truths
 from tests.twin.conftest import Estates
@@ -66,10 +67,10 @@ def test_a_lost_centre_is_left_at_exact_positions_by_the_maps_kept_at_the_other_
         assert {name: lost for name, lost in skipped.items() if name in READERS} == {}
 
 
-def test_a_source_of_an_aggregation_is_not_moved_into_its_centre(estates: Estates) -> None:
+def test_a_source_without_a_standby_waits(estates: Estates) -> None:
     """That is said, and what goes on without it."""
     operator = at_work(estates)
-    with pytest.raises(UsageError, match="mirror dc1 → centre: leads into a centre"):
+    with pytest.raises(UsageError, match="the file has no application of dc1 that goes there"):
         operator.switchover(to="centre", left="dc1")
 
 
@@ -97,6 +98,66 @@ def test_status_tells_what_the_loss_of_a_centre_would_cost_as_its_failover_does(
     found = place_status(topology, "centre", "reserve", servers=servers)
     assert place_headline(found).endswith("the way back: dcctl failback FILE --to centre")
     assert list(place_lines(found))
+
+
+def lose_both(operator: Operator) -> None:
+    """The centre has read what was still on its way to the other one, when it and dc1 are lost."""
+    operator.estate.workers["reserve"].lag_s = 3.0
+    operator.estate.live(5)
+    operator.estate.lose("centre")
+    operator.estate.lose("dc1")
+    operator.estate.live(5)
+
+
+def test_a_source_that_is_lost_with_the_centre_is_left_at_the_end_of_its_copies(estates: Estates) -> None:
+    """What had been read and never came is foretold, counted, and read again once the source is back."""
+    operator = at_work(estates)
+    lose_both(operator)
+    with pytest.raises(
+        GateRefusedError, match="dc1 does not answer, so what was read at centre may never come to reserve"
+    ):
+        operator.failover(to="reserve", attested=("centre",))
+    assert operator.failover(to="reserve", attested=("centre", "dc1")).outcome == "ok"
+    assert operator.plan is not None
+    rows = [row for row in operator.plan.facts["translations"] if row["topic"] == "dc1.orders"]
+    assert all(row["exact"] for row in rows)
+    foretold = {name: row["if_source_returns"] for name, row in operator.plan.predicted.reread.items()}
+    ledger = operator.estate.applications.ledger
+    present = truths.present_at(operator.estate, "reserve")
+    never = {
+        name: sum(truths.named(value) not in present for value in ledger.processed[name]) for name in READERS
+    }
+    assert foretold == never
+    assert all(never.values())
+    assert f", {sum(never.values()):,} more if a lost source returns, " in price_in_words(operator.plan)
+    operator.estate.workers["reserve"].lag_s = 0.3
+    operator.estate.live(10)
+    assert_each_once(operator, "reserve")
+    assert operator.estate.workers["reserve"].connectors["dc1-to-reserve-source"].state == "RUNNING"
+    operator.estate.bring_back("dc1", applications=True)
+    operator.estate.live(10)
+    twice = truths.processed_twice(operator.estate, READERS)
+    assert twice == never
+    operator.estate.bring_back("centre")
+    operator.estate.live(10)
+    assert operator.failback(to="centre").outcome == "ok"
+    operator.estate.live(10)
+    assert truths.processed_twice(operator.estate, READERS) == twice
+    skipped = truths.skipped(operator.estate, "centre")
+    assert {name: lost for name, lost in skipped.items() if name in READERS} == {}
+
+
+def test_a_source_that_answers_is_not_left_as_lost(estates: Estates) -> None:
+    """Its mirror still brings what would be read again."""
+    operator = at_work(estates)
+    operator.estate.lose("centre")
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="dc1 answers: what it still brings to reserve"):
+        operator.failover(to="reserve", attested=("centre", "dc1"))
+    operator.estate.lose("reserve")
+    operator.estate.live(5)
+    with pytest.raises(UsageError, match="they wait until one of the two is back"):
+        operator.failover(to=None, attested=("centre", "reserve"))
 
 
 def test_consumers_that_come_up_with_a_centre_are_stopped_before_anybody_goes_home(estates: Estates) -> None:

@@ -1,4 +1,4 @@
-"""Moves between active sites and between centres, killed on their way: gone on with, and taken back."""
+"""Moves between active sites, between centres and into one, killed on their way: gone on with, and taken back."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from orchestrator.errors import GateRefusedError
 from orchestrator.verbs.live.run_result import RunResult
 from tests.twin import test_active_sites as sites
 from tests.twin import test_centres as centres
+from tests.twin import test_into_centre as sources
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
@@ -26,6 +27,8 @@ class Story:
     there: str
     before: str
     loses: bool = False
+    elsewhere: frozenset[str] = frozenset({"billing", "packing-dc1", "packing-dc2"})
+    """Consumers that work at neither place, or read others' records from some moment on."""
 
 
 def site_lost(estates: Estates) -> Operator:
@@ -58,6 +61,32 @@ def away_from_centre(estates: Estates) -> Operator:
     return operator
 
 
+def source_lost(estates: Estates) -> Operator:
+    operator = sources.at_work(estates)
+    operator.estate.lose("dc1")
+    operator.estate.live(5)
+    return operator
+
+
+def source_back(estates: Estates) -> Operator:
+    operator = source_lost(estates)
+    assert operator.failover(to="centre", attested=("dc1",)).outcome == "ok"
+    operator.estate.live(5)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(10)
+    return operator
+
+
+def source_and_centre_lost(estates: Estates) -> Operator:
+    operator = centres.at_work(estates)
+    centres.lose_both(operator)
+    operator.estate.workers["reserve"].lag_s = 0.3
+    return operator
+
+
+_STAYS = frozenset({"packing-dc2"})
+_WORKS_AT_CENTRE = frozenset({"packing-dc2", "reporting"})
+
 STORIES = {
     "site, planned": Story(sites.at_work, lambda o: o.switchover(to="east"), "east", "west"),
     "site, lost": Story(site_lost, lambda o: o.failover(to="east"), "east", "west", loses=True),
@@ -69,6 +98,31 @@ STORIES = {
         centre_lost, lambda o: o.failover(to="reserve", attested=("centre",)), "reserve", "centre", loses=True
     ),
     "centre, home": Story(away_from_centre, lambda o: o.failback(to="centre"), "centre", "reserve"),
+    "centre and source, lost": Story(
+        source_and_centre_lost,
+        lambda o: o.failover(to="reserve", attested=("centre", "dc1")),
+        "reserve",
+        "centre",
+        loses=True,
+    ),
+    "source, planned": Story(
+        sources.at_work,
+        lambda o: o.switchover(to="centre", left="dc1"),
+        "centre",
+        "dc1",
+        elsewhere=_STAYS,
+    ),
+    "source, lost": Story(
+        source_lost,
+        lambda o: o.failover(to="centre", attested=("dc1",)),
+        "centre",
+        "dc1",
+        loses=True,
+        elsewhere=_STAYS,
+    ),
+    "source, home": Story(
+        source_back, lambda o: o.failback(to="dc1"), "dc1", "centre", elsewhere=_WORKS_AT_CENTRE
+    ),
 }
 
 
@@ -81,9 +135,9 @@ def points(estates: Estates, story: Story, every: int) -> range:
 
 
 def killed(estates: Estates, story: Story, number: int) -> Operator:
-    """The process has died there, and another one may come."""
+    """The process has died there, before something was done or after it, and another one may come."""
     operator = story.make(estates)
-    operator.estate.record.harm_nth(number, "dies before")
+    operator.estate.record.harm_nth(number, "dies after" if number % 2 else "dies before")
     with pytest.raises(ProcessDied):
         story.move(operator)
     operator.estate.record.heal()
@@ -91,13 +145,11 @@ def killed(estates: Estates, story: Story, number: int) -> Operator:
     return operator
 
 
-def assert_works_at(operator: Operator, place: str) -> None:
+def assert_works_at(operator: Operator, place: str, elsewhere: frozenset[str]) -> None:
     """Nothing that is there is skipped by whom it is for, and who stayed has read nothing twice."""
     operator.estate.live(8)
     skipped = truths.skipped(operator.estate, place)
-    assert {
-        name: some for name, some in skipped.items() if name not in {"billing", "packing-dc1", "packing-dc2"}
-    } == {}
+    assert {name: some for name, some in skipped.items() if name not in elsewhere} == {}
     assert not truths.processed_twice(operator.estate, ["packing-east"])["packing-east"]
 
 
@@ -109,7 +161,7 @@ def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
         operator = killed(estates, story, number)
         result = operator.resume() if operator.has_begun else story.move(operator)
         assert result.outcome == "ok", (number, result.reason)
-        assert_works_at(operator, story.there)
+        assert_works_at(operator, story.there, story.elsewhere)
 
 
 @pytest.mark.parametrize("name", [name for name, story in STORIES.items() if not story.loses])
@@ -127,6 +179,6 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
         except GateRefusedError as error:
             assert "cannot be rolled back any more" in str(error)  # noqa: PT017 - refused only sometimes
             assert operator.resume().outcome == "ok"
-            assert_works_at(operator, story.there)
+            assert_works_at(operator, story.there, story.elsewhere)
         else:
-            assert_works_at(operator, story.before)
+            assert_works_at(operator, story.before, story.elsewhere)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
@@ -43,9 +44,11 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
 from orchestrator.snapshot.watcher_records import age_s
+from orchestrator.topology.landing import landings_read
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.topology.standby import READ
 from orchestrator.values import TopicPartition
+from orchestrator.wording import plural
 
 _POLL_S = 1.0
 _SPARE_S = 10.0
@@ -108,7 +111,12 @@ class TranslateAlong(
             return all(row.exact for row in rows)
 
         run.await_true(are_exact, self.settle_s, poll_s=_POLL_S)
-        return outcome_of_rows(rows, self._landing(run, places), "no translation for", self.accept_reread)
+        found = outcome_of_rows(rows, self._landing(run, places), "no translation for", self.accept_reread)
+        never_came = plural(sum(row.never_came for row in rows), "record")
+        if isinstance(found, Done) and any(row.never_came for row in rows):
+            said = f"{never_came} read at {self.left} never came to {self.entered}"
+            return replace(found, message=f"{found.message}; {said}")
+        return found
 
     def _places(self, run: Running) -> Iterator[Place]:
         """Every partition that a group reads, and where it stands there."""
@@ -155,7 +163,7 @@ class TranslateAlong(
                 for place in places
                 if place.consumer is consumer and place.is_of_home and self.landing is None
             )
-            names = dict.fromkeys((*topology.topics_read(consumer), *brought))
+            names = dict.fromkeys((*_names_read(run, consumer), *brought))
             others = [name for name in names if name not in covered]
             described = left.topics(others)
             logs = left.log_ends([tp for topic in described.values() for tp in topic.partitions])
@@ -267,7 +275,7 @@ class TranslateAlong(
                 continue
             own = [place for place in places if place.consumer is consumer]
             covered = {place.led.entered for place in own}
-            wanted = [name for name in run.port(Topology).topics_read(consumer) if name not in covered]
+            wanted = [name for name in _names_read(run, consumer) if name not in covered]
             described = entered.topics(wanted)
             logs = entered.log_ends([tp for topic in described.values() for tp in topic.partitions])
             positions = {
@@ -275,10 +283,20 @@ class TranslateAlong(
                 for tp, offset in recorded.positions.get(consumer.name, {}).items()
             }
             found[consumer.name] = {tp: log.start_offset for tp, log in logs.items()}
+            if consumer.cluster == self.entered and landings_read(run.port(Topology), consumer):
+                # A source's producers write there, and what it had read of that before it left it has read.
+                before = entered.committed(consumer.groups).get(consumer.group_id, {})
+                found[consumer.name] |= {tp: at for tp, at in before.items() if tp in logs}
             for mirror in {place.route[0].mirror for place in own if place.is_of_home}:
                 brought = landing_offsets(run, mirror, {consumer.name: positions}).get(consumer.name, {})
                 found[consumer.name] |= {tp: at for tp, at in brought.items() if tp in logs}
         return found
+
+
+def _names_read(run: Running, consumer: Consumer) -> tuple[str, ...]:
+    """Also those that producers of others come with."""
+    topology = run.port(Topology)
+    return tuple(dict.fromkeys((*topology.topics_read(consumer), *landings_read(topology, consumer))))
 
 
 def _truncations(run: Running, places: list[Place]) -> dict[MirrorRef, Truncations]:

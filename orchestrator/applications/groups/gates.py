@@ -264,9 +264,15 @@ def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
             {p.source_partition: s.once(recorded)[name][p.source_partition] for p in rows},
             {p.source_partition: p.reread_at_most for p in rows},
         )
+        | _if_sources_return(s, rows)
         for name, rows in by_group.items()
         if s.samples.value is not None
     }
+
+
+def _if_sources_return(s: Situation, rows: Iterable[TargetPosition]) -> dict[str, int | None]:
+    """Read at the place left, and never come to the one entered: of sources that are gone as well."""
+    return {"if_source_returns": sum(p.never_came for p in rows)} if s.way.pauses else {}
 
 
 NOTHING_AGAIN: Mapping[str, int | None] = {"map": 0, "position_age": 0, "at_most": 0}

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from orchestrator.moves.positions import TargetPosition, placed_in_log
 from orchestrator.moves.routes import Led, read_along
 from orchestrator.moves.way import Route
-from orchestrator.replication.along_maps import Hop, translate_along
+from orchestrator.replication.along_maps import Hop, beyond_the_end, translate_along
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.replication.truncations import Truncations
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +75,22 @@ class Place:
         log: LogEnd | None,
     ) -> TargetPosition:
         """Where it goes on; `log`: of the partition there."""
+        never_came = 0
         if self.offset is None:
             target, is_exact, reread = None, False, None
             reason = f"neither its position nor the log of {self.here} at {left} is known"
         else:
-            found = translate_along(self.hops(maps, truncations), self.offset)
+            hops = self.hops(maps, truncations)
+            found, never_came = translate_along(hops, self.offset), beyond_the_end(hops, self.offset)
             placed = placed_in_log(self.consumer, log, found, None)
             target, is_exact, reread = placed.offset, placed.is_exact, placed.reread_at_most
             reason = placed.reason if self.committed is not None else f"never committed; {placed.reason}"
+            if never_came:
+                source = self.route[-1].mirror.source
+                reason += (
+                    f"; {plural(never_came, 'record')} read at {left} never came to {entered}: read again if "
+                    f"{source} returns"
+                )
         return TargetPosition(
             group=self.consumer.name,
             source=left,
@@ -95,6 +104,7 @@ class Place:
             exact=is_exact,
             reread_at_most=reread,
             reason=reason,
+            never_came=never_came,
         )
 
 

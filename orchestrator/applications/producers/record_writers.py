@@ -100,9 +100,11 @@ def is_marked(producer: Producer, headers: Headers) -> bool:
 def landing_writers(topology: Topology, left: str, entered: str, topics: Iterable[str]) -> Writers:
     """The producers that a move from `left` lets write at `entered`, by topic.
 
-    Who works there already, or was moved there along another mirror, writes there as well.
+    Who works there already, or was moved there along another mirror, writes there as well. Of an
+    aggregation's sources one at a time is at a centre: the gate `landing-alone` sees to that.
     """
-    at_target = {left, entered, *(m.source for m in topology.replication if m.target == entered)}
+    others = () if topology.is_laid_out({"aggregation"}) else topology.replication
+    at_target = {left, entered, *(m.source for m in others if m.target == entered)}
     by_topic: dict[str, list[Producer]] = {topic: [] for topic in topics}
     for producer in topology.producers:
         for topic in producer.topics if producer.cluster in at_target else ():

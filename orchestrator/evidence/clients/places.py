@@ -12,6 +12,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.evidence.clients.config import PLACES
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.counterparts import counterparts_read, origin_of
+from orchestrator.topology.landing import landings_read
 from orchestrator.topology.model import Consumer, Producer, Replication, Topology
 from orchestrator.topology.standby import READ, standby_of
 
@@ -57,12 +58,17 @@ def place_in(topology: Topology, client: Consumer | Producer, life: int) -> Plac
 def topics_read(topology: Topology, consumer: Consumer, place: Place) -> list[str]:
     """Topics that a consumer reads at one of its places: at home, before it ever moved, what the file says.
 
-    After a move the counterparts of these there, and behind them its landing topics.
+    With what a source's producers bring there, where it reads that too. After a move the counterparts of
+    these there, and behind them its landing topics.
     """
     if place.is_home:
-        return list(topology.topics_read(consumer))
+        return _read_at_home(topology, consumer)
     led = [found.entered for _, found in counterparts_read(topology, consumer, place.cluster) if found]
     return list(dict.fromkeys([*led, *landing_topics(topology, consumer)]))
+
+
+def _read_at_home(topology: Topology, consumer: Consumer) -> list[str]:
+    return list(dict.fromkeys([*topology.topics_read(consumer), *landings_read(topology, consumer)]))
 
 
 def topics_read_back(topology: Topology, consumer: Consumer) -> list[str]:
@@ -71,7 +77,7 @@ def topics_read_back(topology: Topology, consumer: Consumer) -> list[str]:
     Where no mirror of the file leads back, a move makes one: what was written at the standby meanwhile stands
     at home as that names it. Everywhere else it is what it read before.
     """
-    own, made = topology.topics_read(consumer), _made_mirror(topology, consumer)
+    own, made = _read_at_home(topology, consumer), _made_mirror(topology, consumer)
     brought = [made.mirrored_topic(name) for name in landing_topics(topology, consumer)] if made else []
     return list(dict.fromkeys([*brought, *own]))
 

@@ -6,6 +6,7 @@ from orchestrator.evidence.clients.places import landing_topics
 from orchestrator.evidence.origins.told import Origin
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.counterparts import origin_of
+from orchestrator.topology.landing import landings_read
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.topology.standby import standby_of
 
@@ -27,7 +28,8 @@ def name_at(topology: Topology, origin: Origin, cluster: str) -> str | None:
 def origins_at_home(topology: Topology, consumer: Consumer) -> frozenset[Origin]:
     """The origins of all that a consumer reads by the file: wherever it works, it is to process all of it."""
     found = (origin_of(topology, name, consumer.cluster) for name in topology.topics_read(consumer))
-    return frozenset(Origin(origin.cluster, origin.topic) for origin in found if origin)
+    landing = {Origin(consumer.cluster, name) for name in landings_read(topology, consumer)}
+    return frozenset(Origin(origin.cluster, origin.topic) for origin in found if origin) | landing
 
 
 def origins_of_landing(topology: Topology, consumer: Consumer) -> frozenset[Origin]:

@@ -27,12 +27,23 @@ def routes_usable(s: Situation, legs: Sequence[Leg]) -> GateResult:
     if topics.value is None:
         return absent("routes-usable", topics, _LIMIT)
     reasons = list(_missing(s))
+    hints: list[str] = []
+    unseen = [s.seen.cluster(leg.mirror.source).probe for leg in legs if _is_source_asked(s, leg)]
+    silent = next((probe for probe in unseen if probe.value is None), None)
+    if silent is not None:
+        return absent("routes-usable", silent, _LIMIT)
     for leg in legs:
         view = s.seen.mirror(leg.mirror)
         if not leg.is_inverse:
             if view.states.value is None:
                 return absent("routes-usable", view.states, _LIMIT)
-            reasons += _not_running(s, leg.mirror)
+            stopped = list(_not_running(s, leg.mirror))
+            reasons += stopped
+            hints += _how_it_runs(s, leg.mirror) if stopped else ()
+        if _is_source_asked(s, leg):
+            said = _of_source(s, leg.mirror)
+            reasons += said[:1]
+            hints += said[1:]
         if s.case == "gone" and leg.mirror.workers == s.left:
             continue
         if view.settings.value is None:
@@ -54,12 +65,48 @@ def routes_usable(s: Situation, legs: Sequence[Leg]) -> GateResult:
         limit=_LIMIT,
         reason=listed(reasons)
         or f"positions can be led by the maps of {listed(mirrors)}, and all that is read is at {s.entered}",
-        hint=_MEND if reasons else "",
+        hint="; ".join(dict.fromkeys(hints)) or (_MEND if reasons else ""),
     )
+
+
+def _how_it_runs(s: Situation, mirror: MirrorRef) -> tuple[str, ...]:
+    """A mirror out of a source stands while the source's applications are away."""
+    state, source = s.seen.coordination.value, mirror.source
+    away = [] if state is None else [p.cluster for (home, _), p in state.primaries.items() if home == source]
+    if any(cluster != source for cluster in away):
+        return (
+            f"applications of {source} are away: bring them home first: dcctl failback FILE --to {source}",
+        )
+    return (_MEND,)
+
+
+def _is_source_asked(s: Situation, leg: Leg) -> bool:
+    """Of a route that begins at a place that answers, everybody sees at once whether its mirror copies."""
+    return s.case == "gone" and not leg.is_inverse and leg.mirror.source != s.left
+
+
+def _of_source(s: Situation, mirror: MirrorRef) -> tuple[str, ...]:
+    """A reason and a hint, where a source is not as a person says it is: gone with the place left, or not."""
+    probe, source = s.seen.cluster(mirror.source).probe.value, mirror.source
+    answers = probe is not None and bool(probe.answers or probe.listening)
+    sites = " ".join(f"--attest-down {dc}" for dc in s.topology.clusters[source].datacenters)
+    if mirror in s.way.pauses and answers:
+        reason = f"{source} answers: what it still brings to {s.entered} would be read again"
+        return reason, f"leave out {sites}"
+    if mirror not in s.way.pauses and not answers:
+        reason = f"{source} does not answer, so what was read at {s.left} may never come to {s.entered}"
+        return (
+            reason,
+            f"{sites} as well, once a person has made sure of it: groups go on where its copies end",
+        )
+    return ()
 
 
 def _not_running(s: Situation, mirror: MirrorRef) -> Iterator[str]:
     states, name = s.seen.mirror(mirror).states.value or {}, names_of(s.topology, mirror).source
+    # One whose source is gone brings nothing, and is stopped until groups have been placed at its end.
+    if s.case == "gone" and mirror in s.way.pauses and name in states:
+        return
     if states.get(name) != "RUNNING":
         yield f"{name} is {states.get(name, 'missing')}, so new records are not copied to {s.entered}"
 

@@ -15,6 +15,7 @@ from orchestrator.moves.gates.ensemble import (
     source_primary,
 )
 from orchestrator.moves.gates.entered import clients_startable, entered_fenceable, same_topics, target_healthy
+from orchestrator.moves.gates.landing import landing_alone, landing_read
 from orchestrator.moves.gates.selection import is_in_parts, selection
 from orchestrator.moves.gates.source import (
     attested,
@@ -42,6 +43,8 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
     needed: _EVERY,
     other_site: _EVERY,
     selection: _EVERY,
+    landing_alone: ("gone", "partial", "planned"),
+    landing_read: _EVERY,
     not_flapping: _EVERY,
     moved_away: ("back",),
     source_primary: _EVERY,
@@ -59,12 +62,15 @@ _PLACES: Mapping[Gate, tuple[Case, ...]] = {
 
 def _is_about(gate: Gate, s: Situation) -> bool:
     """Where no topic moves, nothing becomes primary; only of two active sites there is another one, and where
-    all moves together nobody is chosen.
+    all moves together nobody is chosen. Only an aggregation has consumers where a source's producers come to.
     """
     if gate is other_site:
         return _is_active(s)
     if gate is selection:
         return is_in_parts(s)
+    if gate in {landing_alone, landing_read}:
+        is_about = gate is landing_read or bool(s.way.topics)
+        return is_about and s.topology.is_laid_out({"aggregation"})
     return gate is not source_primary or bool(s.way.topics)
 
 

@@ -35,8 +35,26 @@ def _fate(topology: Topology, one: Producer | Consumer, gone: Collection[str]) -
     verb = "reads" if isinstance(one, Consumer) else "writes"
     told = listed(topics, _TOPICS_NAMED) or "no topic"
     told = f"{one.name} goes to {entered}, and {verb} {told} there"
-    reason = "; ".join([told, *_about_landing(topology, one, entered)])
+    reason = "; ".join(
+        [told, *_about_landing(topology, one, entered), *_beside(topology, one, entered, gone)]
+    )
     return ApplicationFate(one.name, kind, one.cluster, entered, topics, reason)
+
+
+def _beside(
+    topology: Topology, one: Producer | Consumer, entered: str, gone: Collection[str]
+) -> Iterator[str]:
+    """Of an aggregation's sources one at a time writes a topic at a centre."""
+    if not isinstance(one, Producer) or not topology.is_laid_out({"aggregation"}):
+        return
+    others = dict.fromkeys(
+        other.cluster
+        for other in topology.producers
+        if other.cluster in gone and other.cluster != one.cluster and standby_of(topology, other) == entered
+        if set(other.topics) & set(one.topics)
+    )
+    if others:
+        yield f"only one source at a time goes there with it: {one.cluster}, or {listed(others)}"
 
 
 def _about_landing(topology: Topology, one: Producer | Consumer, entered: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.topology.rules import (
     agreement,
     canaries,
+    centres,
     clients,
     hooks,
     layouts,
@@ -42,6 +43,7 @@ _MODULES = (
     loops,
     clients,
     standbys,
+    centres,
     canaries,
     losses,
     sites,

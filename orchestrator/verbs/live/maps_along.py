@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from orchestrator.moves.way import Way
 from orchestrator.replication.engine import Asked, Engine
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -23,14 +25,20 @@ def map_along(  # noqa: PLR0917 - of which mirror of which way, and who is asked
     """The map of a mirror as it is now.
 
     Where the mirror's target is the place left, and gone with its map, the copy that a watcher keeps at the
-    place entered is read. Raises `ClusterError`, and `DcctlError` where nobody knows which of its topics were
-    made anew.
+    place entered is read. One whose source is gone as well has come to its end. Raises `ClusterError`,
+    and `DcctlError` where nobody knows which of its topics were made anew.
     """
     replication = mirror.of(topology)
     is_gone = way.reach == "gone" and mirror.target == way.left.cluster
     kept_at = way.entered.cluster if is_gone else ""
     recreated, gaps = _known(servers, topology, mirror, asked, kept_at)
-    return engine.offset_map(asked, replication, recreated=recreated, gaps=gaps, kept_at=kept_at)
+    read = partial(engine.offset_map, asked, replication, recreated=recreated, gaps=gaps, kept_at=kept_at)
+    if way.reach != "gone" or mirror not in way.pauses:
+        return read()
+    target = asked.cluster(mirror.target)
+    copies = target.topics(map(replication.mirrored_topic, replication.topics))
+    logs = target.log_ends(tp for topic in copies.values() for tp in topic.partitions)
+    return read(stopped_at=engine.read_up_to(asked, topology, mirror), logs=logs)
 
 
 def _known(

@@ -122,6 +122,11 @@ class _Look(ABC):
                 lambda: map_along(self.servers, self.topology, self.way, mirror, engine, asked),
             )
         }
+        if mirror in self.way.pauses:
+            topic = mirror.of(self.topology).samples_topic
+            found["samples"] = self.ask(
+                f"samples of {mirror}", lambda: read_samples(self._cluster(mirror.target), topic)
+            )
         if not (self.way.reach == "gone" and workers == self.way.left.cluster):
             connect = f"Connect at {workers}" if workers else f"mirror {mirror}"
             found["states"] = self.ask(connect, lambda: engine.states(asked, mirror))
@@ -138,11 +143,22 @@ class _Look(ABC):
         """The mirrors by whose maps positions are led, beside the one that feeds the place entered."""
         return {leg.mirror: self._of_mirror(leg) for leg in legs_of(self.way)}
 
+    def _sources(self) -> dict[str, Future[Part[SourceProbe]]]:
+        """Whether there is anything left of where positions lead through, once a place is gone."""
+        if self.way.reach != "gone":
+            return {}
+        sources = {leg.mirror.source for leg in legs_of(self.way) if not leg.is_inverse}
+        return {
+            name: self.ask(f"cluster {name}", partial(probe_source, self.servers, self.topology, name))
+            for name in sorted(sources - {self.way.left.cluster, self.way.entered.cluster})
+        }
+
     @abstractmethod
     def clusters_and_mirrors(self) -> tuple[Questions, Questions, dict[MirrorRef, Questions], Questions]:
         """Parts of the cluster left and of the one entered, of mirrors, and of the snapshot itself."""
 
     def snapshot(self, them: Participants, *, own_lock: bool, own_run: str) -> Snapshot:
+        sources = self._sources()
         left, entered, mirrors, further = self.clusters_and_mirrors()
         further["coordination"] = self.ask(
             coordination_subject(self.topology),
@@ -157,6 +173,7 @@ class _Look(ABC):
         at_s = self.servers.clock.now_s()
         of_left = ClusterView(**_answers(left), cluster_id=self._left_id(left))
         clusters = {self.way.left.cluster: of_left, self.way.entered.cluster: of_entered}
+        clusters |= {name: ClusterView(probe=probe.result()) for name, probe in sources.items()}
         return Snapshot(at_s=at_s, clusters=clusters, mirrors=of_mirrors, **rest)
 
     def _left_id(self, left: Questions) -> str | None:

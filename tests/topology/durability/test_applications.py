@@ -12,6 +12,7 @@ from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ApplicationFate
 from orchestrator.topology.loading import parse_topology
 
+DCS = ("dc1", "dc2")
 TOPOLOGIES = Path(__file__).parents[3] / "topologies"
 
 
@@ -91,6 +92,20 @@ def test_an_aggregations_source_goes_to_its_centre_only_where_the_file_says_so()
         "shop-dc1": (None, ()),
         "packing-dc1": ("centre", ("dc1.orders",)),
     }
+
+
+def test_of_two_sources_that_go_to_one_centre_one_goes_at_a_time() -> None:
+    """Said where both are lost; consumers follow their producers."""
+    told = [
+        (f"  {dc}:\n    kafka: 4.3.1\n", f"  {dc}:\n    kafka: 4.3.1\n    standby: centre\n") for dc in DCS
+    ]
+    reasons = {one.name: one.reason for one in stopped("aggregation", *DCS, edits=told)}
+    assert reasons["shop-dc1"] == (
+        "shop-dc1 goes to centre, and writes orders there; only one source at a time goes there with it: dc1, or dc2"
+    )
+    assert "only one" not in reasons["packing-dc1"]
+    (shop, _) = stopped("aggregation", "dc1", edits=told)
+    assert "only one" not in shop.reason
 
 
 @pytest.mark.parametrize("lost", ["west/broker-1", "east"])
