@@ -65,6 +65,19 @@ def test_a_source_is_not_moved_in_parts_nor_among_records_of_the_centre() -> Non
         way_to_switch_over(own, SwitchoverRequest(left="dc1", to="centre"), PARTICIPANTS)
 
 
+def test_a_source_goes_as_a_whole() -> None:
+    """A part of it is refused, there and back; of a centre's consumers one goes alone."""
+    alone = ("packing-dc1",)
+    with pytest.raises(UsageError, match="goes into its centre as a whole only"):
+        way_to_switch_over(
+            file(), SwitchoverRequest(left="dc1", to="centre", applications=alone), PARTICIPANTS
+        )
+    with pytest.raises(UsageError, match="goes into its centre as a whole only"):
+        way_to_fail_back(file(), FailbackRequest(to="dc1", applications=alone), PARTICIPANTS)
+    audit = SwitchoverRequest(left="centre", to="reserve", applications=("audit",))
+    assert way_to_switch_over(file(), audit, PARTICIPANTS).is_part
+
+
 def test_a_mirror_whose_source_is_lost_with_the_centre_pauses() -> None:
     """The others go on; where both centres are lost nobody goes anywhere."""
     both = FailoverRequest(attested=("centre", "dc1"), to="reserve")
