@@ -341,7 +341,6 @@ def logs_at_departure(facts: Iterable[Fact], cluster: str) -> LogsAtDeparture | 
     ]
     if not found or not found[-1].is_part:
         return found[-1] if found else None
-    # Topics have gone one by one, since a run that told of all of them.
     whole = max((at for at, body in enumerate(found) if not body.is_part), default=0)
     ends = {row[:2]: row for body in found[whole:] for row in body.ends}
     ids = {name: topic_id for body in found[whole:] for name, topic_id in body.topic_ids.items()}
@@ -363,14 +362,14 @@ def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[Topic
     ]
     are_set = [body for _, body in found if body.is_set]
     first = [body for run_id, body in found if run_id not in undone]
-    if are_set and not are_set[-1].starts:
+    if (are_set and not are_set[-1].starts) or not (are_set or first):
         return {}
     if not are_set and not any(body.is_part for body in first):
-        return offsets(first[0].starts) if first else {}
+        return offsets(first[0].starts)
     # Where topics have gone one by one each run tells of its own.
     starts: dict[TopicPartition, int] = {}
-    for body in reversed(first):
-        starts |= offsets(body.starts) if body.is_part or not are_set else {}
+    for body in (body for body in reversed(first) if body.is_part or not are_set):
+        starts |= offsets(body.starts)
     return starts | (offsets(are_set[-1].starts) if are_set else {})
 
 

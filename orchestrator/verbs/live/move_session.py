@@ -200,17 +200,12 @@ class MoveSession(RunSession):
     def passed(self, mirror: MirrorRef, end: MirrorEnd) -> FinalMap:
         """See `moves.ports.Maps`."""
         replication, history = mirror.of(self.topology), self._seen.samples(mirror)
-        target = self.cluster(mirror.target)
-        logs = {tp: log._replace(end_offset=end.ends[tp]) for tp, log in target.log_ends(end.ends).items()}
-        found = self._engine(mirror).offset_map(
-            self._asked(),
-            replication,
-            recreated=history.recreated,
-            gaps=sampled_gaps(self.topology, replication, history),
-            stopped_at=end.mirror_offsets,
-            logs=logs,
-        )
-        return FinalMap(found, {**self._copies(mirror), **logs})
+        logs, read = self._copies(mirror), end.mirror_offsets
+        closed = {tp: logs[tp]._replace(end_offset=at) for tp, at in end.ends.items()}
+        gaps, anew = sampled_gaps(self.topology, replication, history), history.recreated
+        engine, asked = self._engine(mirror), self._asked()
+        found = engine.offset_map(asked, replication, recreated=anew, gaps=gaps, stopped_at=read, logs=closed)
+        return FinalMap(found, logs)
 
     def current(self, mirror: MirrorRef) -> FinalMap:
         """See `moves.ports.Maps`. Copies that are there stand before the logs' ends, which are read last."""
@@ -220,7 +215,6 @@ class MoveSession(RunSession):
         return FinalMap(found, self._copies(mirror))
 
     def _copies(self, mirror: MirrorRef) -> dict[TopicPartition, LogEnd]:
-        """Their logs as they are now."""
         replication, target = mirror.of(self.topology), self.cluster(mirror.target)
         copies = target.topics(map(replication.mirrored_topic, replication.topics))
         return target.log_ends(tp for topic in copies.values() for tp in topic.partitions)
