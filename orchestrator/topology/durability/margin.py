@@ -25,13 +25,13 @@ def margin_after(
     `servers` and `topics`: by cluster. It is told of clusters that `loss` has taken something of: others are
     as they were.
     """
-    touched = {name: its for name, its in servers.items() if not loss.servers.isdisjoint(its)}
+    touched = frozenset(name for name, its in servers.items() if not loss.servers.isdisjoint(its))
     before = states(loss)
     going_on = {
         name: [shape for shape in topics[name] if _continues(topic_fate(shape, before))] for name in touched
     }
     found: dict[tuple[object, ...], tuple[dict[str, Stopped], list[str]]] = {}
-    for names, taken in _candidates(touched, loss):
+    for names, taken in _candidates(servers, touched, loss):
         after = states(Loss((*loss.names, names[0]), loss.servers | taken))
         stops: dict[str, tuple[ControlPlane | None, tuple[Shape, ...]]] = {}
         for name in touched:
@@ -60,20 +60,24 @@ def _told(
 
 
 def _candidates(
-    touched: Mapping[str, Sequence[Server]], loss: Loss
+    servers: Mapping[str, Sequence[Server]], touched: frozenset[str], loss: Loss
 ) -> Iterator[tuple[tuple[str, ...], frozenset[Server]]]:
-    """Names that mean the same, with what one of them takes away. Servers of a kind at a site do."""
+    """Names that mean the same, with what one of them takes away. Servers of a kind at a site do.
+
+    A data centre stands beside its servers where it takes more than one of them.
+    """
     alike: dict[Server, list[Server]] = defaultdict(list)
     sites: dict[str, set[Server]] = defaultdict(set)
-    for its in touched.values():
+    for name, its in servers.items():
         for server in its:
             if server not in loss.servers:
-                alike[replace(server, name="")].append(server)
                 sites[server.dc].add(server)
+                if name in touched:
+                    alike[replace(server, name="")].append(server)
     for those in alike.values():
         yield tuple(server.path for server in those), frozenset(those[:1])
     for dc, those_there in sites.items():
-        if len(those_there) > 1:
+        if len(those_there) > 1 and not touched.isdisjoint(server.cluster for server in those_there):
             yield (dc,), frozenset(those_there)
 
 
