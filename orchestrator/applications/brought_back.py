@@ -8,11 +8,10 @@ where the copy ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.applications.by_counting import with_counted_places
-from orchestrator.applications.consumers import consumers_named
 from orchestrator.moves.ports import Maps
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap, Translated
@@ -21,7 +20,7 @@ from orchestrator.replication.translation import source_partition
 from orchestrator.runs.effect import Running
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.samples import SampledPosition
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import LogEnd, TopicPartition
 
 
@@ -62,7 +61,10 @@ def brought_back(run: Running, mirror: MirrorRef) -> BroughtBack | None:
 
 
 def landing_offsets(
-    run: Running, mirror: MirrorRef, recorded: Mapping[str, Mapping[TopicPartition, SampledPosition]]
+    run: Running,
+    mirror: MirrorRef,
+    consumers: Iterable[Consumer],
+    recorded: Mapping[str, Mapping[TopicPartition, SampledPosition]],
 ) -> dict[str, dict[TopicPartition, int]]:
     """Where each group goes on in the landing topics; empty where no failback was ever begun.
 
@@ -81,14 +83,14 @@ def landing_offsets(
     counted = with_counted_places(run, mirror.other_way, brought.offset_map, behind=copies)
     brought = replace(brought, offset_map=counted)
     found: dict[str, dict[TopicPartition, int]] = {}
-    for consumer in consumers_named(run, recorded):
-        own = found.setdefault(consumer.name, {})
+    for consumer in consumers:
+        own = found.setdefault(consumer.group_id, {})
         for landing in (
             tp
             for topic in run.port(Topology).topics_read(consumer)
             for tp in brought.partitions.get(topic, ())
         ):
-            position = recorded[consumer.name].get(reverse.mirrored(landing))
+            position = recorded[consumer.group_id].get(reverse.mirrored(landing))
             placed = brought.place(landing, 0 if position is None else position.offset)
             if placed.offset is not None:
                 own[landing] = placed.offset

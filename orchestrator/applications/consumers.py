@@ -15,6 +15,11 @@ def consumers_named(run: Running, names: Iterable[str]) -> tuple[Consumer, ...]:
     return tuple(consumer for consumer in run.port(Topology).consumers if consumer.name in wanted)
 
 
+def groups_named(run: Running, names: Iterable[str]) -> dict[str, str]:
+    """The group ids of consumers of the run's file, each with what people call its consumer."""
+    return {consumer.group_id: consumer.called for consumer in consumers_named(run, names)}
+
+
 def consumer_named(run: Running, name: str) -> Consumer:
     """The one with this name. Raises `DcctlError` where the file has none."""
     for consumer in consumers_named(run, [name]):

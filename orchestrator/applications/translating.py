@@ -12,7 +12,7 @@ from orchestrator.applications.brought_back import landing_offsets
 from orchestrator.applications.by_content import with_places_read_now
 from orchestrator.applications.by_counting import with_counted_places
 from orchestrator.applications.by_time import offsets_by_time
-from orchestrator.applications.consumers import consumers_named
+from orchestrator.applications.consumers import consumers_named, groups_named
 from orchestrator.moves.ports import FinalMap, Maps, Seen
 from orchestrator.moves.positions import TargetPosition, target_positions
 from orchestrator.moves.results import (
@@ -143,13 +143,14 @@ class TranslatePositions(
         history = run.port(Seen).samples(self.mirror)
         recorded = self._recorded(run, history)
         rows = self._rows(run, history, recorded)
-        landing = landing_offsets(run, self.mirror, recorded.positions)
+        consumers = consumers_named(run, self.groups)
+        landing = landing_offsets(run, self.mirror, consumers, recorded.positions)
         return outcome_of_rows(rows, landing, "no translation for", self.accept_reread)
 
     def _recorded(self, run: Running, history: SampleHistory) -> _Recorded:
         if self.recorded is None:
             return _Recorded(
-                positions={group: history.positions(group) for group in self.groups},
+                positions={group: history.positions(group) for group in groups_named(run, self.groups)},
                 ends=history.newest_ends(),
                 lost_at_s=history.ages_at_s(run.port(Seen).at_s),
             )
@@ -187,7 +188,7 @@ class TranslatePositions(
             )
         rows: list[TargetPosition] = []
         for consumer in consumers_named(run, self.groups):
-            positions = recorded.positions[consumer.name]
+            positions = recorded.positions[consumer.group_id]
             rows += target_positions(
                 topology,
                 mirror,
@@ -228,7 +229,7 @@ class TranslateBack(
         rows: list[BackPosition] = []
         for consumer in consumers_named(run, self.groups):
             own = own_partitions(topology, mirror, consumer)
-            rows += positions_back(mirror, consumer, own, recorded.get(consumer.name, {}), maps)
+            rows += positions_back(mirror, consumer, own, recorded.get(consumer.group_id, {}), maps)
         return outcome_of_rows(rows, {}, "no translation for", self.accept_reread)
 
 

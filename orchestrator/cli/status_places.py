@@ -27,6 +27,12 @@ def place_headline(place: Mapping[str, Any]) -> str:
     return f"{name}: if {left} were lost now, {groups} {could} at {entered}, reading {cost} records again"
 
 
+def consumer_called(group: Mapping[str, Any]) -> str:
+    """A row of `groups`: its consumer's name, and its group id where that is another one."""
+    name, group_id = group.get("consumer", group["group"]), group["group"]
+    return str(name) if name == group_id else f"{name} (group {group_id})"
+
+
 def place_lines(place: Mapping[str, Any]) -> Iterator[str]:
     """What is in the way, and what each group would go on from."""
     for gate in place["would_refuse"]:
@@ -44,7 +50,7 @@ def place_lines(place: Mapping[str, Any]) -> Iterator[str]:
         at_most = group["reread"].get("at_most")
         cost = "unknown" if at_most is None else f"{at_most:,}"
         yield (
-            f"{group['group']}: {group['exact']} of {plural(group['partitions'], 'position')} exact, "
+            f"{consumer_called(group)}: {group['exact']} of {plural(group['partitions'], 'position')} exact, "
             f"read again at most {cost}"
         )
         if group["without_translation"]:

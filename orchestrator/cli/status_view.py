@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.status_headline import has_price, headline
-from orchestrator.cli.status_places import place_headline, place_lines
+from orchestrator.cli.status_places import consumer_called, place_headline, place_lines
 from orchestrator.cli.tables import Number, Rows, pick_worst, rows_each, total
 from orchestrator.moves.in_status import Told
 from orchestrator.ports.clock import CLOCKS_APART_S, utc_text
@@ -308,7 +308,7 @@ def _consumer_table(mirror: Mapping[str, Any], told: Iterable[Told], room: _Room
     )
     rows = [
         _Reading(
-            group["group"],
+            consumer_called(group),
             _old(group["position_age_s"]),
             group["reread"].get("at_most"),
             group["reread"].get("map"),
@@ -337,7 +337,9 @@ def _notes(mirror: Mapping[str, Any], told: Iterable[Told]) -> list[str]:
     notes = []
     for group in mirror["groups"]:
         if group["without_translation"]:
-            notes.append(f"{group['group']}: {group['without_translation'][0]}")
+            notes.append(f"{consumer_called(group)}: {group['without_translation'][0]}")
         elif group["partitions"] > group["exact"]:
-            notes.append(f"{group['group']}: {group['exact']} of {group['partitions']} partitions exact")
+            notes.append(
+                f"{consumer_called(group)}: {group['exact']} of {group['partitions']} partitions exact"
+            )
     return notes + [f"{one.application}: {one.note}" for one in told if one.note]

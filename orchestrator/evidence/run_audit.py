@@ -19,6 +19,7 @@ from orchestrator.evidence.audit.inputs import (
     AuditInputs,
     Position,
     audit_inputs,
+    names_of_groups,
 )
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.model import Replication, Topology
@@ -79,6 +80,7 @@ def moves_inputs(
         replace(topic, copies={mirror.source: {mirror.target: back.mirrored_topic(topic.name)}})
         for topic in one.topics
     ]
+    called = names_of_groups(topology, mirror.source)
     # How a topic is named at each cluster, with where its records were produced.
     names = {
         (cluster, name): (origin, topic.name)
@@ -94,12 +96,16 @@ def moves_inputs(
         one,
         topics=tuple(topics),
         others=(AuditedPlace(cluster=mirror.source, bootstrap=home.bootstrap, client=dict(home.client)),),
-        moves=tuple(_move(result, names) for result in results),
+        moves=tuple(_move(result, names, called) for result in results),
         seen_within_s=seen_within_s,
     )
 
 
-def _move(result: Mapping[str, Any], names: Mapping[tuple[str, str], tuple[str, str]]) -> AuditedMove:
+def _move(
+    result: Mapping[str, Any],
+    names: Mapping[tuple[str, str], tuple[str, str]],
+    called: Mapping[str, str],
+) -> AuditedMove:
     reread: Mapping[str, Mapping[str, Any]] = result["predicted"]["reread"]
     mirrored: Mapping[str, Mapping[str, int]] = result["fence_offsets"]["mirrored"]
     return AuditedMove(
@@ -112,7 +118,7 @@ def _move(result: Mapping[str, Any], names: Mapping[tuple[str, str], tuple[str, 
         seconds=float(result["ended_at_s"]) - float(result["asked_at_s"]),
         started_at_s=float(result["asked_at_s"]),
         is_source_lost=result["plan"]["verb"] == "failover",
-        positions=tuple(_placed(result, names)),
+        positions=tuple(_placed(result, names, called)),
         mirrored_ends={
             topic: {int(number): end for number, end in ends.items()} for topic, ends in mirrored.items()
         },
@@ -121,10 +127,12 @@ def _move(result: Mapping[str, Any], names: Mapping[tuple[str, str], tuple[str, 
 
 
 def _placed(
-    result: Mapping[str, Any], names: Mapping[tuple[str, str], tuple[str, str]]
+    result: Mapping[str, Any],
+    names: Mapping[tuple[str, str], tuple[str, str]],
+    called: Mapping[str, str],
 ) -> Iterator[Position]:
     """Every position that a move wrote, of groups and relocated queries alike."""
-    rows = [(row["group"], row) for row in result["translations"]]
+    rows = [(called.get(row["group"], row["group"]), row) for row in result["translations"]]
     rows += [(query["query"], row) for query in result["spark"] for row in query["positions"]]
     for consumer, row in rows:
         origin, topic = names[str(result["source"]), str(row["topic"])]

@@ -97,7 +97,7 @@ def target_positions(
         placed = placed_in_log(consumer, target_logs.get(target), translated, by_time.get(source))
         rows.append(
             TargetPosition(
-                group=consumer.name,
+                group=consumer.group_id,
                 source=mirror.source,
                 topic=source.topic,
                 partition=source.partition,
@@ -131,12 +131,12 @@ def offsets_to_write(
     wanted: dict[str, dict[TopicPartition, int]] = {}
     for consumer in consumers:
         # Producers write topics of the same names there as at the source.
-        own = read[consumer.name] = source_partitions(topology, mirror, consumer)
+        own = read[consumer.group_id] = source_partitions(topology, mirror, consumer)
         if consumer.landing in {None, READ}:
-            wanted[consumer.name] = {tp: landing_ends[tp] for tp in own if tp in landing_ends}
+            wanted[consumer.group_id] = {tp: landing_ends[tp] for tp in own if tp in landing_ends}
         else:
             # What is written there from now on is for another consumer, which works there already.
-            read[consumer.name], wanted[consumer.name] = (), {}
+            read[consumer.group_id], wanted[consumer.group_id] = (), {}
     for position in positions:
         if position.target_offset is not None and position.group in wanted:
             wanted[position.group][position.target_partition] = position.target_offset

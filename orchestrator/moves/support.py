@@ -20,14 +20,13 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one verb handles: layouts, replication policies, consumers that read by a pattern (but for layouts
-    of `no_patterns_in`), and those whose group id is not their name.
+    """What one verb handles: layouts, replication policies, and consumers that read by a pattern (but for
+    layouts of `no_patterns_in`).
     """
 
     layouts: frozenset[str]
     policies: frozenset[str] = frozenset({"default"})
     patterns: bool = False
-    group_ids: bool = False
     no_patterns_in: frozenset[str] = frozenset()
 
 
@@ -36,14 +35,14 @@ _BOTH = frozenset({"default", "identity"})
 _ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(_MIRRORED, patterns=True, group_ids=True),
+    "sim workload": Support(_MIRRORED, patterns=True),
     # Over the one mirror of active-passive the audit asks for each topic by its name.
     "drill": Support(_MIRRORED, patterns=True, no_patterns_in=frozenset({"active-passive"})),
     "failover": _ROUTED,
     "switchover": _ROUTED,
     "failback": _ROUTED,
     "status": _ROUTED,
-    "watch": Support(_MIRRORED, _BOTH, patterns=True, group_ids=True),
+    "watch": Support(_MIRRORED, _BOTH, patterns=True),
     "offsets": Support(_MIRRORED, _BOTH),
     "relocate": Support(_MIRRORED),
 }
@@ -84,5 +83,3 @@ def _unsupported_of(topology: Topology, consumer: Consumer, known: Support) -> I
     reads = known.patterns and topology.layout not in known.no_patterns_in
     if not reads and consumer.pattern is not None and is_mirrored:
         yield f"consumer {consumer.name} reads by a pattern"
-    if not known.group_ids and consumer.group not in {None, consumer.name}:
-        yield f"consumer {consumer.name} has another group id than its name: {consumer.group}"

@@ -122,7 +122,7 @@ def positions_back(
             to, found = place_back(mirror, consumer, read, at, maps)
             rows.append(
                 BackPosition(
-                    group=consumer.name,
+                    group=consumer.group_id,
                     source=mirror.target,
                     topic=read.topic,
                     partition=read.partition,

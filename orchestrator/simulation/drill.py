@@ -38,7 +38,6 @@ from orchestrator.simulation.standing import Standing
 from orchestrator.simulation.state import write_state
 from orchestrator.simulation.teardown import undisturbed
 from orchestrator.simulation.workload.install import (
-    applied_groups,
     stop_consumers,
     stop_producers,
 )
@@ -310,7 +309,8 @@ class Drill:
         shift = self.options.sabotage.offset_shift
         if not shift:
             return on_event
-        groups = applied_groups(simulation.topology.consumers_of(self.home))
+        readers = [one for one in simulation.topology.consumers_of(self.home) if not one.canary]
+        groups = [group for consumer in readers for group in consumer.groups]
         target = simulation.cluster(cluster)
         return shifted_once_placed(target, groups, shift, self.broken, on_event, lambda: self._placed_by)
 

@@ -297,6 +297,11 @@ class Consumer:
         return self.group or self.name
 
     @property
+    def called(self) -> str:
+        """For people: its name, and its group id where that is another one."""
+        return self.name if self.group_id == self.name else f"{self.name} (group {self.group_id})"
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The consumer groups whose committed offsets are its positions."""
         return (self.group_id,)

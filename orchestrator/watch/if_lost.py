@@ -11,7 +11,7 @@ from orchestrator.moves.request import FailoverRequest
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Consumer, Topology
 from orchestrator.verbs.plans import plan_failover
 
 
@@ -79,19 +79,22 @@ def loss_told(plan: Plan) -> dict[str, Any]:
     }
 
 
-def groups_told(groups: Iterable[str], plan: Plan) -> list[dict[str, Any]]:
-    """What these groups would go on from, and read again."""
+def groups_told(consumers: Iterable[Consumer], plan: Plan) -> list[dict[str, Any]]:
+    """What those of these consumers that are groups would go on from, and read again."""
     found = []
-    for group in groups:
-        rows = [row for row in plan.facts.get("translations", []) if row["group"] == group]
+    for consumer in consumers:
+        if not consumer.groups:
+            continue
+        rows = [row for row in plan.facts.get("translations", []) if row["group"] == consumer.group_id]
         ages = [row["position_age_s"] for row in rows if row["source_offset"] is not None]
         found.append(
             {
-                "group": group,
+                "group": consumer.group_id,
+                "consumer": consumer.name,
                 "position_age_s": None if None in ages else max(ages, default=None),
                 "partitions": len(rows),
                 "exact": sum(row["exact"] for row in rows),
-                "reread": dict(plan.predicted.reread.get(group, {})),
+                "reread": dict(plan.predicted.reread.get(consumer.name, {})),
                 "without_translation": [
                     f"{row['topic']}-{row['partition']}: {row['reason']}"
                     for row in rows

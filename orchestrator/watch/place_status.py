@@ -9,6 +9,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.routed import routed
+from orchestrator.moves.routes import moving_consumers
 from orchestrator.runs.coordination_state import EarlierRun, newest_move
 from orchestrator.runs.live.servers import Servers
 from orchestrator.snapshot.samples import SampleHistory
@@ -75,7 +76,7 @@ def place_status(
         "open_run": newest.run_id if newest is not None and is_open else "",
         "watcher_round_age_s": None if last is None else age_s(seen.at_s, last),
         "watcher_problem": seen.cluster(left).samples.problem,
-        "groups": groups_told(estate.groups, plan),
+        "groups": groups_told(moving_consumers(estate.way), plan),
         "would_refuse": [*map(not_movable, unmoved), *would_refuse(plan)],
     }
 

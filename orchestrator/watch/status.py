@@ -20,6 +20,7 @@ from orchestrator.moves.not_copied import COPY_AGAIN
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.primary_gate import Reality, grown_since_departure, primary_drift, primary_rows
 from orchestrator.moves.request import FailoverRequest
+from orchestrator.moves.routes import moving_consumers
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.ways import way_along
 from orchestrator.replication.engine import MirrorHealth
@@ -169,7 +170,7 @@ def mirror_status(
             observation.mirror(feed).offset_map.value,
         ),
         "loss": loss_told(plan),
-        "groups": groups_told(estate.groups, plan),
+        "groups": groups_told(moving_consumers(estate.way), plan),
     }
     refused = {"would_refuse": [*map(not_movable, unmoved), *would_refuse(plan)]}
     parts = status_parts(consumers := topology.consumers_of(mirror.source))

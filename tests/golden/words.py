@@ -189,7 +189,7 @@ def _forget(estate: TwinEstate, group: str, cluster: str, topic: str) -> None:
 
 @_says(r"group (\S+) at (\w+) has a member")
 def _member(estate: TwinEstate, group: str, cluster: str) -> None:
-    estate.clusters[cluster].group(group).members.add("stranger")
+    estate.clusters[cluster].group(group).members["stranger"] = ()
 
 
 @_says(r"(\w+) (denies|allows) (\S+) to (\w+) (topic|group) (\S+)")

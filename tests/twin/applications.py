@@ -81,7 +81,7 @@ class Applications:
         for consumer in self._groups.values():
             place = clusters[consumer.cluster]
             partitions = place.partitions(self.topics_at(consumer, place))
-            place.group(consumer.name).offsets = dict.fromkeys(partitions, 0)
+            place.group(consumer.group_id).offsets |= dict.fromkeys(partitions, 0)
 
     def hosts(self) -> dict[str, dict[str, Any]]:
         """The inventory: one host a data centre."""
@@ -111,8 +111,7 @@ class Applications:
             cluster = self.cluster_at(client.dc)
             if cluster.lets_in and client.positions and self._may_read(consumer, cluster):
                 self._commit(client, consumer, cluster, now_s)
-            cluster.group(consumer.name).members.discard(client.dc)
-            client.positions = {}
+            self._leave(client, consumer, cluster, now_s)
 
     def live(self, now_s: float, seconds: float) -> None:
         """Everybody who runs and whose site is there works on."""
@@ -182,25 +181,26 @@ class Applications:
 
     def _may_read(self, consumer: Consumer, cluster: TwinCluster) -> bool:
         who = str(consumer.principal)
-        return cluster.may(who, "READ", "GROUP", consumer.name) and all(
+        return cluster.may(who, "READ", "GROUP", consumer.group_id) and all(
             cluster.may(who, "READ", "TOPIC", topic) for topic in self.topics_at(consumer, cluster)
         )
 
     def _consume(self, client: Client, consumer: Consumer, now_s: float, seconds: float) -> None:
         cluster = self.cluster_at(client.dc)
-        group = cluster.group(consumer.name)
-        if not cluster.lets_in or not cluster.is_coordinated(consumer.name):
+        group = cluster.group(consumer.group_id)
+        if not cluster.lets_in or not cluster.is_coordinated(consumer.group_id):
             return
         if not self._may_read(consumer, cluster):
-            group.members.discard(client.dc)
+            self._leave(client, consumer, cluster, now_s)
             return
-        if client.dc not in group.members:
-            group.members.add(client.dc)
+        if client.name not in group.members:
+            self._divide_anew(cluster, consumer.group_id, now_s)
+            group.members[client.name] = tuple(self.topics_at(consumer, cluster))
             client.positions = {}
             client.owes = 0.0
         client.owes += float("inf") if client.rate_per_s is None else client.rate_per_s * seconds
         seen = self.ledger.processed.setdefault(consumer.name, {})
-        for tp in cluster.partitions(self.topics_at(consumer, cluster)):
+        for tp in group.assigned(cluster.partitions(self.topics_at(consumer, cluster)), client.name):
             log = cluster.log(tp)
             if log is None or not cluster.is_led(log):
                 continue
@@ -219,9 +219,24 @@ class Applications:
             client.next_s = now_s + _COMMITS_EVERY_S
             self._commit(client, consumer, cluster, now_s)
 
+    def _leave(self, client: Client, consumer: Consumer, cluster: TwinCluster, now_s: float) -> None:
+        client.positions = {}
+        if cluster.group(consumer.group_id).members.pop(client.name, None) is not None:
+            self._divide_anew(cluster, consumer.group_id, now_s)
+
+    def _divide_anew(self, cluster: TwinCluster, group: str, now_s: float) -> None:
+        """Members give their partitions back, and commit before they do."""
+        for client in self.clients.values():
+            consumer = self._groups.get(client.name)
+            if consumer is None or consumer.group_id != group or self.cluster_at(client.dc) is not cluster:
+                continue
+            if client.positions and client.is_running:
+                self._commit(client, consumer, cluster, now_s)
+                client.positions = {}
+
     def _commit(self, client: Client, consumer: Consumer, cluster: TwinCluster, now_s: float) -> None:
-        if cluster.is_coordinated(consumer.name):
-            cluster.group(consumer.name).offsets.update(client.positions)
+        if cluster.is_coordinated(consumer.group_id):
+            cluster.group(consumer.group_id).offsets.update(client.positions)
             self.ledger.committed.append((now_s, consumer.name, cluster.name))
 
     def _run_batch(self, client: Client, query: SparkQuery, now_s: float) -> None:

@@ -112,10 +112,19 @@ class Topic:
 
 @dataclass
 class Group:
-    """One consumer group: committed offsets, and who is in it."""
+    """One consumer group: committed offsets, and who is in it, with the topics that each subscribes to."""
 
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
-    members: set[str] = field(default_factory=set)
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def assigned(self, partitions: Iterable[TopicPartition], member: str) -> list[TopicPartition]:
+        """Those of these partitions that a member reads: each goes to one of those who subscribe to it."""
+        found = []
+        for tp in partitions:
+            readers = sorted(name for name, topics in self.members.items() if tp.topic in topics)
+            if readers and readers[tp.partition % len(readers)] == member:
+                found.append(tp)
+        return found
 
 
 class Rules(set[Acl]):

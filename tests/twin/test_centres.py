@@ -197,5 +197,5 @@ def test_a_centre_that_comes_back_in_the_middle_of_its_failover_starts_nobody_el
         operator.resume()
     assert operator.abort().outcome == "undone"
     operator.estate.live(5)
-    assert operator.estate.clusters["reserve"].group("reporting").members == set()
+    assert operator.estate.clusters["reserve"].group("reporting").members == {}
     assert truths.processed_twice(operator.estate, ["audit"]) == {"audit": 0}

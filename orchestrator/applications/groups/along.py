@@ -124,9 +124,9 @@ class TranslateAlong(
         now_s = run.port(Seen).left_at_s(self.left) if self.is_left_gone else run.port(Clock).now_s()
         for consumer in consumers_named(run, self.routes):
             routes = self.routes[consumer.name]
-            committed = recorded.positions.get(consumer.name, {})
+            committed = recorded.positions.get(consumer.group_id, {})
             own = partitions_along(topology, consumer, routes, self.left, self.entered)
-            age = age_s(now_s, recorded.at_s.get(consumer.name, now_s))
+            age = age_s(now_s, recorded.at_s.get(consumer.group_id, now_s))
             yield from places_along(
                 topology,
                 consumer,
@@ -167,11 +167,11 @@ class TranslateAlong(
             others = [name for name in names if name not in covered]
             described = left.topics(others)
             logs = left.log_ends([tp for topic in described.values() for tp in topic.partitions])
-            committed = positions.get(consumer.name, {})
+            committed = positions.get(consumer.group_id, {})
             for tp, log in sorted(logs.items()):
                 records = log.end_offset - max(committed.get(tp, 0), log.start_offset)
                 if records > 0:
-                    said.append(f"{consumer.name} {tp}: {records:,} records")
+                    said.append(f"{consumer.called} {tp}: {records:,} records")
         return "; ".join(said[:_LISTED])
 
     def _maps(self, run: Running, places: list[Place]) -> dict[MirrorRef, OffsetMap]:
@@ -271,7 +271,7 @@ class TranslateAlong(
         found: GroupOffsets = {}
         for consumer in consumers_named(run, self.routes):
             if consumer.landing is not None:
-                found[consumer.name] = self._landing_said(run, consumer)
+                found[consumer.group_id] = self._landing_said(run, consumer)
                 continue
             own = [place for place in places if place.consumer is consumer]
             covered = {place.led.entered for place in own}
@@ -280,16 +280,17 @@ class TranslateAlong(
             logs = entered.log_ends([tp for topic in described.values() for tp in topic.partitions])
             positions = {
                 tp: SampledPosition(offset, 0.0)
-                for tp, offset in recorded.positions.get(consumer.name, {}).items()
+                for tp, offset in recorded.positions.get(consumer.group_id, {}).items()
             }
-            found[consumer.name] = {tp: log.start_offset for tp, log in logs.items()}
+            found[consumer.group_id] = {tp: log.start_offset for tp, log in logs.items()}
             if consumer.cluster == self.entered and landings_read(run.port(Topology), consumer):
                 # A source's producers write there, and what it had read of that before it left it has read.
                 before = entered.committed(consumer.groups).get(consumer.group_id, {})
-                found[consumer.name] |= {tp: at for tp, at in before.items() if tp in logs}
+                found[consumer.group_id] |= {tp: at for tp, at in before.items() if tp in logs}
             for mirror in {place.route[0].mirror for place in own if place.is_of_home}:
-                brought = landing_offsets(run, mirror, {consumer.name: positions}).get(consumer.name, {})
-                found[consumer.name] |= {tp: at for tp, at in brought.items() if tp in logs}
+                brought = landing_offsets(run, mirror, [consumer], {consumer.group_id: positions})
+                at_home = brought.get(consumer.group_id, {})
+                found[consumer.group_id] |= {tp: at for tp, at in at_home.items() if tp in logs}
         return found
 
 

@@ -29,14 +29,14 @@ def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPositi
     said = s.source.committed.value if s.case == "planned" else {} if left is None else left.committed
     history, found = s.samples.value, {}
     for group in s.moving("group"):
-        if said is not None and group.name in said:
-            found[group.name] = {
-                tp: SampledPosition(offset, s.seen.at_s) for tp, offset in said[group.name].items()
+        if said is not None and group.group_id in said:
+            found[group.group_id] = {
+                tp: SampledPosition(offset, s.seen.at_s) for tp, offset in said[group.group_id].items()
             }
         elif s.case == "planned" or history is None:
-            found[group.name] = {}
+            found[group.group_id] = {}
         else:
-            found[group.name] = dict(history.positions(group.name))
+            found[group.group_id] = dict(history.positions(group.group_id))
     return found
 
 
@@ -71,19 +71,19 @@ def _fed(s: Situation, group: Consumer, ends: Mapping[TopicPartition, LogEnd]) -
         s.topology,
         s.mirror,
         group,
-        recorded=s.once(recorded)[group.name],
+        recorded=s.once(recorded)[group.group_id],
         sampled_ends=ends,
         offset_map=offset_map,
         recreated=history.recreated,
-        by_time=(s.copying.by_time.value or {}).get(group.name, {}),
+        by_time=(s.copying.by_time.value or {}).get(group.group_id, {}),
         target_logs=s.target.log_ends.value or {},
-        lost_at_s=_unseen_at_s(s, group.name, history, s.source.left.value),
+        lost_at_s=_unseen_at_s(s, group.group_id, history, s.source.left.value),
     )
 
 
 def _led(s: Situation, group: Consumer, ends: Mapping[TopicPartition, LogEnd]) -> Iterable[TargetPosition]:
     """Along routes through maps of mirrors that go on."""
-    known = s.once(recorded)[group.name]
+    known = s.once(recorded)[group.group_id]
     lost_at_s = s.seen.at_s if s.case == "planned" else ages_at_s(s, s.seen.at_s)
     maps = {leg.mirror: s.seen.mirror(leg.mirror).offset_map.value for leg in _legs(s)}
     places = places_along(
@@ -123,7 +123,8 @@ def groups_idle(s: Situation) -> GateResult:
     part = s.target.members
     if part.value is None:
         return absent("groups-idle", part, limit)
-    running = [f"{group} ({count})" for group, count in sorted(part.value.items()) if count]
+    called = {group.group_id: group.called for group in s.moving("group")}
+    running = [f"{called[group]} ({count})" for group, count in sorted(part.value.items()) if count]
     return gate_result(
         "groups-idle",
         "refused" if running else "ok",
@@ -153,7 +154,7 @@ def positions_fresh(s: Situation) -> GateResult:
     rows = s.once(positions)
     ages = [p.position_age_s for p in rows if p.position_age_s is not None]
     known = [p for p in rows if p.source_offset is not None]
-    unknown = [c.name for c in s.moving("group") if c.name not in {p.group for p in known}]
+    unknown = [c.called for c in s.moving("group") if c.group_id not in {p.group for p in known}]
     undated = sorted({p.group for p in known if p.position_age_s is None})
     old = [f"{p.group} {p.topic}-{p.partition}" for p in rows if (p.position_age_s or 0) > s.age_limit_s]
     reason = f"{all_of(len(ages), 'position')} younger than {s.age_limit_s:g} s"
@@ -253,20 +254,23 @@ def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each group reads again: by the map, by the age of its position, and at most."""
     if s.way.reach == "whole":
         return {group.name: dict(NOTHING_AGAIN) for group in s.moving("group")}
-    by_group: dict[str, list[TargetPosition]] = {group.name: [] for group in s.moving("group")}
+    by_group: dict[str, list[TargetPosition]] = {group.group_id: [] for group in s.moving("group")}
     for position in s.once(positions):
         if position.source_offset is not None:
             by_group[position.group].append(position)
+    if s.samples.value is None:
+        return {}
+    known = s.once(recorded)
     return {
-        name: reread(
+        group.name: reread(
             s,
-            name,
-            {p.source_partition: s.once(recorded)[name][p.source_partition] for p in rows},
+            group.group_id,
+            {p.source_partition: known[group.group_id][p.source_partition] for p in rows},
             {p.source_partition: p.reread_at_most for p in rows},
         )
         | _if_sources_return(s, rows)
-        for name, rows in by_group.items()
-        if s.samples.value is not None
+        for group in s.moving("group")
+        for rows in [by_group[group.group_id]]
     }
 
 
@@ -280,13 +284,13 @@ NOTHING_AGAIN: Mapping[str, int | None] = {"map": 0, "position_age": 0, "at_most
 
 def reread(
     s: Situation,
-    consumer: str,
+    group: str,
     known: Mapping[TopicPartition, SampledPosition],
     by_map: Mapping[TopicPartition, int | None],
 ) -> dict[str, int | None]:
-    """What one consumer reads again that stands at `known`; `by_map`: what its translation costs."""
+    """What one group, or query by its name, reads again that stands at `known`; `by_map`: what its translation costs."""
     history = s.samples.value
     if history is None:
         return {}
-    found = predict_reread(history, consumer, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
+    found = predict_reread(history, group, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
     return {"map": found.map, "position_age": found.position_age, "at_most": found.at_most}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.applications.consumers import consumers_named, groups_named
 from orchestrator.moves.ends import partitions_at
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, TopicEnds, WrittenOffsets
@@ -47,7 +48,7 @@ class SaveOffsets(
 
     def perform(self, run: Running) -> Outcome[SavedOffsets]:
         """See `Effect`."""
-        committed = run.port(Clusters).cluster(self.cluster).committed(self.groups)
+        committed = run.port(Clusters).cluster(self.cluster).committed(groups_named(run, self.groups))
         count = sum(len(offsets) for offsets in committed.values())
         return Done(
             SavedOffsets(offsets=committed), f"{plural(count, 'offset')} of {plural(len(committed), 'group')}"
@@ -72,18 +73,18 @@ class RecordPositions(
 
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
-        source = run.port(Clusters).cluster(self.cluster)
+        source, groups = run.port(Clusters).cluster(self.cluster), groups_named(run, self.groups)
         members: Mapping[str, int] = {}
 
         def are_empty() -> bool:
             nonlocal members
-            members = {group: count for group, count in source.group_members(self.groups).items() if count}
+            members = {group: count for group, count in source.group_members(groups).items() if count}
             return not members
 
         if not run.await_true(are_empty, run.timeout_s / 2):
-            running = ", ".join(f"{group} ({count})" for group, count in sorted(members.items()))
+            running = ", ".join(f"{groups[group]} ({count})" for group, count in sorted(members.items()))
             return Failed(f"groups that still have members at {source.name}: {running}")
-        committed = source.committed(self.groups)
+        committed = source.committed(groups)
         count = sum(len(offsets) for offsets in committed.values())
         found = RecordedPositions(positions=committed, at_s={})
         return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
@@ -105,8 +106,9 @@ class TakeSampledPositions(
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
         history = run.port(Seen).watched(self.cluster)
-        known = {group: dict(history.positions(group)) for group in self.groups}
-        missing = [group for group, positions in known.items() if not positions]
+        groups = groups_named(run, self.groups)
+        known = {group: dict(history.positions(group)) for group in groups}
+        missing = [groups[group] for group, positions in known.items() if not positions]
         if missing:
             return Failed(f"the watcher has never recorded a position of {listed(missing)} at {self.cluster}")
         found = RecordedPositions(
@@ -118,7 +120,7 @@ class TakeSampledPositions(
                 group: min(position.sampled_at_s for position in positions.values())
                 for group, positions in known.items()
             },
-            sampled=self.groups,
+            sampled=tuple(groups),
         )
         count = sum(map(len, known.values()))
         return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
@@ -144,15 +146,16 @@ class AwaitRead(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         cluster, ends = run.port(Clusters).cluster(self.cluster), run.of(self.ends).now
+        consumers = consumers_named(run, self.groups)
         starts = {tp: log.start_offset for tp, log in cluster.log_ends(ends).items()}
         unread: dict[str, int] = {}
 
         def is_read() -> bool:
             nonlocal unread
-            committed = cluster.committed(self.groups)
+            committed = cluster.committed([consumer.group_id for consumer in consumers])
             unread = {
-                group: _unread(topics, committed[group], starts, ends)
-                for group, topics in self.groups.items()
+                one.called: _unread(self.groups[one.name], committed[one.group_id], starts, ends)
+                for one in consumers
             }
             return not any(unread.values())
 
@@ -186,19 +189,24 @@ class AwaitGroupsCaughtUp(
         cluster, clock = run.port(Clusters).cluster(self.cluster), run.port(Clock)
         logs = partitions_at(cluster, {topic for topics in self.groups.values() for topic in topics})
         starts = {tp: log.start_offset for tp, log in cluster.log_ends(logs).items()}
-        since_s, first = clock.now_s(), cluster.committed(self.groups)
+        consumers = consumers_named(run, self.groups)
+        ids = [consumer.group_id for consumer in consumers]
+        since_s, first = clock.now_s(), cluster.committed(ids)
         far: list[str] = []
 
         def is_near() -> bool:
             far.clear()
-            committed, ends = cluster.committed(self.groups), cluster.end_offsets(logs)
+            committed, ends = cluster.committed(ids), cluster.end_offsets(logs)
             seconds = max(clock.now_s() - since_s, _POLL_S)
-            for group, topics in self.groups.items():
+            for one in consumers:
+                group, topics = one.group_id, self.groups[one.name]
                 unread = _unread(topics, committed[group], starts, ends)
                 now = {tp: offset for tp, offset in committed[group].items() if tp in starts}
                 a_second = _unread(topics, first[group], starts, now) / seconds
                 if unread > a_second * _NEAR_S:
-                    far.append(f"{group} has {unread:,} records unread and reads {a_second:,.0f} a second")
+                    far.append(
+                        f"{one.called} has {unread:,} records unread and reads {a_second:,.0f} a second"
+                    )
             return not far
 
         if run.await_true(is_near, self.limit_s, poll_s=_POLL_S):
@@ -227,8 +235,8 @@ class AwaitGroupProgress(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        target = run.port(Clusters).cluster(self.cluster)
-        written = target.committed(self.groups) if self.written is None else run.of(self.written).written
+        target, groups = run.port(Clusters).cluster(self.cluster), groups_named(run, self.groups)
+        written = target.committed(groups) if self.written is None else run.of(self.written).written
         waiting = set(written)
 
         def has_all_moved() -> bool:
@@ -248,7 +256,7 @@ class AwaitGroupProgress(
             return Done(
                 Nothing(), f"{plural(len(written), 'group')} with members and progress at {self.cluster}"
             )
-        silent = sorted(waiting)
+        silent = sorted(groups[group] for group in waiting)
         said = f"groups without members or progress within {run.timeout_s:g} s: {', '.join(silent)}"
         return Unknown(said, {"not_seen": silent})
 

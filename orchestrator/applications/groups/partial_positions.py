@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.applications.consumers import groups_named
 from orchestrator.errors import ClusterError
 from orchestrator.moves.ports import PartialClusters, Seen
 from orchestrator.moves.results import RecordedPositions
@@ -34,12 +35,12 @@ class RecordPartialPositions(
 
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
-        clock = run.port(Clock)
+        clock, groups = run.port(Clock), groups_named(run, self.groups)
         with run.port(PartialClusters).left(self.mirror.source) as reader:
-            said = reader.committed(self.groups)
+            said = reader.committed(groups)
         found = {group: dict(told) for group, told in said.items() if not isinstance(told, ClusterError)}
         at_s = dict.fromkeys(found, clock.now_s())
-        silent = [group for group in self.groups if group not in found]
+        silent = [group for group in groups if group not in found]
         old = {}
         if silent:
             history = run.port(Seen).samples_now(self.mirror)
@@ -60,16 +61,20 @@ class RecordPartialPositions(
         if old:
             return Unknown(
                 "the coordinators of these groups do not answer, and the watcher's positions are too old: "
-                + ", ".join(f"{group} ({why})" for group, why in old.items())
+                + ", ".join(f"{groups[group]} ({why})" for group, why in old.items())
                 + "; look whether the watcher runs; a higher failover.max_position_age_s accepts them,"
                 " and more is read again"
             )
         count = sum(len(offsets) for offsets in found.values())
-        told = f"; by the watcher's newest sample: {', '.join(silent)}" if silent else ""
+        told = (
+            f"; by the watcher's newest sample: {', '.join(groups[group] for group in silent)}"
+            if silent
+            else ""
+        )
         return Done(
             RecordedPositions(
-                positions={group: found[group] for group in self.groups},
-                at_s={group: at_s[group] for group in self.groups},
+                positions={group: found[group] for group in groups},
+                at_s={group: at_s[group] for group in groups},
                 sampled=tuple(silent),
             ),
             f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}{told}",

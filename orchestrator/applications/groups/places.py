@@ -92,7 +92,7 @@ class Place:
                     f"{source} returns"
                 )
         return TargetPosition(
-            group=self.consumer.name,
+            group=self.consumer.group_id,
             source=left,
             topic=self.led.left,
             partition=self.number,

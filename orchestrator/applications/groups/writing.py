@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.applications.consumers import consumers_named
+from orchestrator.applications.consumers import consumers_named, groups_named
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.positions import TargetPosition, offsets_to_write
@@ -131,7 +131,7 @@ class _Written(
 
     def _saved_offsets(self, run: Running) -> GroupOffsets:
         saved = run.of(self.saved).offsets
-        return {group: saved.get(group, {}) for group in self.groups}
+        return {group: saved.get(group, {}) for group in groups_named(run, self.groups)}
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -225,6 +225,11 @@ class AuditInputs:
 _ADAPTER = TypeAdapter(AuditInputs)
 
 
+def names_of_groups(topology: Topology, cluster: str) -> dict[str, str]:
+    """The consumers of a cluster by the file, by their group ids: ledgers bear names, and rows of moves ids."""
+    return {consumer.group_id: consumer.name for consumer in topology.consumers_of(cluster)}
+
+
 def audit_inputs(
     topology: Topology,
     mirror: Replication,
@@ -246,6 +251,7 @@ def audit_inputs(
     saved = saved_offsets or {}
     batches = relocated_batches or {}
     fences = fence_offsets or {}
+    called = names_of_groups(topology, mirror.source)
     sources = [topic for topic in topology.topics if topic.cluster == mirror.source]
     target = topology.clusters[mirror.target]
     return AuditInputs(
@@ -282,7 +288,12 @@ def audit_inputs(
             for consumer in topology.consumers_of(mirror.source)
         ),
         positions=tuple(
-            _position(row, mirror, saved.get(str(row["group"]), {}))
+            _position(
+                row,
+                called.get(str(row["group"]), str(row["group"])),
+                mirror,
+                saved.get(str(row["group"]), {}),
+            )
             for row in translations
             if row["source"] == mirror.source
         ),
@@ -292,12 +303,12 @@ def audit_inputs(
 
 
 def _position(
-    row: Mapping[str, Any], mirror: Replication, saved: Mapping[str, Mapping[int, int]]
+    row: Mapping[str, Any], consumer: str, mirror: Replication, saved: Mapping[str, Mapping[int, int]]
 ) -> Position:
     topic, partition = str(row["topic"]), int(row["partition"])
     before = saved.get(mirror.mirrored_topic(topic), {})
     return Position(
-        consumer=str(row["group"]),
+        consumer=consumer,
         topic=topic,
         partition=partition,
         source_offset=row.get("source_offset"),

@@ -80,13 +80,13 @@ def _moved_group(  # noqa: PLR0917 - what is moved, and under whose lock
     snapshot: Positions | None,
     hand: ByHand | None,
 ) -> MovedGroup:
-    group, to = consumer.name, mirror.target
+    group, to = consumer.group_id, mirror.target
     target = kafka_cluster(topology, to)
-    translations = translate_groups(topology, mirror, [group], snapshot)
+    translations = translate_groups(topology, mirror, [consumer.name], snapshot)
     without = [f"{r.source_partition}: {r.reason}" for r in translations.rows if r.target_offset is None]
     if without:
         raise DcctlError(
-            f"group {group}",
+            f"consumer {consumer.called}",
             f"cannot be moved, these positions cannot be translated to {to}: {'; '.join(without)}",
             HOW_TO_PLACE,
         )
@@ -198,6 +198,12 @@ def standby_folder(topology: Topology, query: str) -> Path:
 
 def _named(name: str, known: Sequence[C], noun: str) -> C:
     found = next((consumer for consumer in known if consumer.name == name), None)
+    same = [consumer for consumer in known if consumer.group_id == name]
+    if found is None and len(same) > 1:
+        names = ", ".join(consumer.name for consumer in same)
+        raise UsageError(f"{noun} {name}", f"is the group of several consumers: {names}", "name one of them")
+    if found is None and same:
+        return same[0]
     if found is None:
         names = ", ".join(consumer.name for consumer in known) or "none"
         raise UsageError(f"{noun} {name}", f"the topology file has no such {noun}; it has: {names}")

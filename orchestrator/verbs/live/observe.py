@@ -331,11 +331,11 @@ class _LookAhead(_LookFed):
         if history is None or found is None:
             return {}
         return {
-            group.name: offsets_by_time(
+            group.group_id: offsets_by_time(
                 self.target,
                 self.mirror,
                 group,
-                history.positions(group.name),
+                history.positions(group.group_id),
                 history=history,
                 offset_map=found,
             )

@@ -120,7 +120,7 @@ def translate_groups(
             topology,
             mirror,
             consumer,
-            recorded=recorded.positions.get(consumer.name, {}),
+            recorded=recorded.positions.get(consumer.group_id, {}),
             sampled_ends=recorded.ends,
             offset_map=offset_map,
             recreated=recreated,
@@ -129,7 +129,7 @@ def translate_groups(
                 target,
                 mirror,
                 consumer,
-                recorded.positions.get(consumer.name, {}),
+                recorded.positions.get(consumer.group_id, {}),
                 history=history,
                 offset_map=offset_map,
             ),
@@ -138,7 +138,7 @@ def translate_groups(
     if origin == "checkpoints":
         rows = [_by_checkpoint(row, checkpoints, offset_map, logs, recreated) for row in rows]
     known = {row.group for row in rows if row.source_offset is not None}
-    without = tuple(consumer.name for consumer in consumers if consumer.name not in known)
+    without = tuple(one.group_id for one in consumers if one.group_id not in known)
     return Translations(
         rows=tuple(rows), origin=origin, origin_reason=reason, is_closed=is_closed, without=without
     )
@@ -175,9 +175,10 @@ def is_answering(topology: Topology, cluster: str) -> bool:
 
 
 def _consumers(topology: Topology, mirror: Replication, groups: Iterable[str]) -> tuple[Consumer, ...]:
-    """The file's consumers by name; a group that it does not know reads every mirrored topic."""
-    known = {c.name: c for c in topology.consumers_of(mirror.source)}
-    wanted = tuple(groups) or tuple(name for name, consumer in known.items() if consumer.groups)
+    """The file's consumers, by name or group id; a group that it does not know reads every mirrored topic."""
+    here = topology.consumers_of(mirror.source)
+    known = {c.group_id: c for c in here if c.groups} | {c.name: c for c in here}
+    wanted = tuple(groups) or tuple(c.name for c in here if c.groups)
     found = []
     for name in wanted:
         consumer = known.get(name)
@@ -244,7 +245,7 @@ def _recorded(
         reason = f"the source does not answer ({error.problem})"
     if unsampled:
         reason = f"{reason}; no samples ({unsampled})"
-    sampled = {consumer.name: history.positions(consumer.name) for consumer in consumers}
+    sampled = {one.group_id: history.positions(one.group_id) for one in consumers}
     if any(sampled.values()):
         return "samples", reason, _Recorded(sampled, history.newest_ends(), history.ages_at_s(now_s)), {}
     asked = _asked(topology, target)
@@ -270,7 +271,7 @@ def _from_source(topology: Topology, mirror: Replication, consumers: tuple[Consu
     source = isolated_cluster(topology, mirror.source)
     at_s = time.time()
     try:
-        committed = source.committed([consumer.name for consumer in consumers], _SOURCE_TIMEOUT_S)
+        committed = source.committed([consumer.group_id for consumer in consumers], _SOURCE_TIMEOUT_S)
         ends = source.log_ends(source_partitions(topology, mirror), _SOURCE_TIMEOUT_S)
     finally:
         source.reset()
