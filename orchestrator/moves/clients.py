@@ -27,7 +27,7 @@ from orchestrator.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class _OfPlace:
+class OfPlace:
     """Clients at the sites of a cluster; none named: at all of them."""
 
     cluster: str
@@ -37,7 +37,7 @@ class _OfPlace:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class StartClients(
-    _OfPlace,
+    OfPlace,
     Effect[Nothing],
     name="start-clients",
     phase="redirect",
@@ -50,17 +50,17 @@ class StartClients(
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""
-        return _stopped(self.clients)
+        return held_stopped(self.clients)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        found = _run_clients(run, "start", self, run.step_id)
+        found = run_clients_at(run, "start", self, run.step_id)
         return Done(Nothing(), found.message) if isinstance(found, Done) else found
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class StopClients(
-    _OfPlace,
+    OfPlace,
     Reversible,
     Effect[Stopped],
     name="stop-clients",
@@ -78,20 +78,20 @@ class StopClients(
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
-        return () if self.are_astray else _stopped(self.clients)
+        return () if self.are_astray else held_stopped(self.clients)
 
     def perform(self, run: Running) -> Outcome[Stopped]:
         """See `Effect`."""
-        return _stop(run, self)
+        return stop_at(run, self)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start what was stopped there."""
-        return _start_again(run, self)
+        return start_again(run, self)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class StopAnswering(
-    _OfPlace,
+    OfPlace,
     Reversible,
     Effect[Stopped],
     name="stop-left-clients",
@@ -104,7 +104,7 @@ class StopAnswering(
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
-        return _stopped(self.clients)
+        return held_stopped(self.clients)
 
     def holds_surely(self, result: Stopped) -> bool:
         """See `Effect`."""
@@ -115,7 +115,7 @@ class StopAnswering(
         if not self.clients:
             return Done(Stopped(clients=()), f"no application is to be stopped at {self.cluster}")
         try:
-            found = _stop(run, self)
+            found = stop_at(run, self)
         except DcctlError as error:
             found = Failed(error.problem)
         if isinstance(found, Done):
@@ -128,7 +128,7 @@ class StopAnswering(
         if not self.clients:
             return Done(Nothing(), f"no application was to be stopped at {self.cluster}")
         try:
-            found = _start_again(run, self)
+            found = start_again(run, self)
         except DcctlError as error:
             found = Failed(error.problem)
         if isinstance(found, Done):
@@ -140,20 +140,22 @@ class StopAnswering(
         )
 
 
-def _stopped(clients: Iterable[str]) -> Iterable[Held]:
+def held_stopped(clients: Iterable[str]) -> Iterable[Held]:
     """The clients; one that was started anywhere works."""
     return (Held(client, "stopped") for client in clients)
 
 
-def _stop(run: Running, of: _OfPlace) -> Outcome[Stopped]:
-    found = _run_clients(run, "stop", of, run.step_id)
+def stop_at(run: Running, of: OfPlace) -> Outcome[Stopped]:
+    """Ask their hosts to stop them. Raises `PlaybookError`."""
+    found = run_clients_at(run, "stop", of, run.step_id)
     if isinstance(found, Done):
         return Done(Stopped(clients=of.clients, hosts=found.result), found.message)
     return found
 
 
-def _start_again(run: Running, of: _OfPlace) -> Outcome[Nothing]:
-    found = _run_clients(run, "start", of, f"undo-{run.step_id}")
+def start_again(run: Running, of: OfPlace) -> Outcome[Nothing]:
+    """Start those that were stopped. Raises `PlaybookError`."""
+    found = run_clients_at(run, "start", of, f"undo-{run.step_id}")
     match found:
         case Done():
             return Done(Nothing(), found.message)
@@ -162,8 +164,8 @@ def _start_again(run: Running, of: _OfPlace) -> Outcome[Nothing]:
             return found
 
 
-def _run_clients(
-    run: Running, doing: Literal["start", "stop"], of: _OfPlace, name: str
+def run_clients_at(
+    run: Running, doing: Literal["start", "stop"], of: OfPlace, name: str
 ) -> Done[tuple[str, ...]] | Partial | Unknown:
     """Ask the hosts for all of them at once. Returns the hosts that did something.
 

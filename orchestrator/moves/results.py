@@ -132,6 +132,23 @@ class WrittenOffsets:
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class MembersSeen:
+    """How many members each group had, and when that was (Unix seconds)."""
+
+    members: dict[str, int]
+    at_s: float
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class Pause:
+    """For how long consumers stood that stay at a cluster; None where their going on was not seen."""
+
+    consumers: tuple[str, ...]
+    cluster: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class RelocatedQuery:
     """What was done with a query's checkpoint; `report` is the row of it that reports show."""
 
@@ -180,11 +197,13 @@ class MirrorStarts:
 
 
 # What reports show: where a mirror and the topics that are written next ended; of groups, what stood there
-# before, where they go on, and what stands there since; relocated queries; what was counted as lost.
+# before, where they go on, and what stands there since; who stood for that; relocated queries; what was
+# counted as lost.
 MIRRORED = Shown("mirrored", MirrorEnd)
 LANDING = Shown("landing", TopicEnds)
 SAVED = Shown("saved", SavedOffsets)
 TRANSLATIONS = Shown("translations", TranslatedPositions)
 WRITTEN = Shown("written", WrittenOffsets)
+PAUSES = Shown("pauses", Pause)
 QUERIES = Shown("queries", RelocatedQuery)
 LOSS = Shown("loss", LossCounted)

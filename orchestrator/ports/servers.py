@@ -173,6 +173,11 @@ class Kafka(Protocol):
     def group_members(self, groups: Iterable[str], timeout_s: float = 10.0) -> dict[str, int]:
         """Number of running members of each group."""
 
+    def group_assignments(
+        self, groups: Iterable[str], timeout_s: float = 10.0
+    ) -> dict[str, frozenset[TopicPartition] | None]:
+        """What each group has given its members to read; None while it is being divided among them."""
+
     def write_group_offsets(
         self,
         group: str,

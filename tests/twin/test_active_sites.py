@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -35,8 +36,8 @@ def told_apart(file: Topology) -> Topology:
     )
 
 
-def at_work(estates: Estates) -> Operator:
-    operator = estates.at_work(TWO_SITES, change=told_apart)
+def at_work(estates: Estates, change: Callable[[Topology], Topology] = told_apart) -> Operator:
+    operator = estates.at_work(TWO_SITES, change=change)
     for workers in operator.estate.workers.values():
         workers.writes_delayed_syncs = True
     operator.estate.live(2)

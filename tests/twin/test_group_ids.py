@@ -24,7 +24,7 @@ def renamed(file: Topology) -> Topology:
 
 
 def site(estates: Estates) -> Operator:
-    return estates.at_work(sites.TWO_SITES, change=lambda file: renamed(sites.told_apart(file)))
+    return sites.at_work(estates, lambda file: renamed(sites.told_apart(file)))
 
 
 def assert_by_id(operator: Operator) -> None:
@@ -58,9 +58,7 @@ def test_a_lost_site_and_home_again(estates: Estates) -> None:
 
 
 @pytest.mark.parametrize("leave", [Operator.failover, Operator.leave, Operator.switchover])
-def test_active_passive_there_and_home_again(
-    estates: Estates, leave: Callable[[Operator], object]
-) -> None:
+def test_active_passive_there_and_home_again(estates: Estates, leave: Callable[[Operator], object]) -> None:
     """The other procedures: nothing is skipped, and what is read again was foretold under the name."""
     operator = estates.at_work(passive.DEGRADED, change=renamed)
     if leave is Operator.failover:

@@ -93,6 +93,15 @@ class KafkaCluster(LibrdkafkaCluster):
         """Number of running members of each group (0 for one that is empty or not known)."""
         return self._isolated.group_members(groups, timeout_s)
 
+    def group_assignments(
+        self, groups: Iterable[str], timeout_s: float = 10.0
+    ) -> dict[str, frozenset[TopicPartition] | None]:
+        """What each group has given its members to read (nothing for one that is empty or not known).
+
+        None while partitions are being divided among members, and who reads what cannot be told.
+        """
+        return self._isolated.group_assignments(groups, timeout_s)
+
     def describe_cluster(self, timeout_s: float = 15.0) -> ClusterIdentity:
         """The cluster's id and live brokers with their racks."""
         return self._java_admin().describe_cluster(timeout_s)

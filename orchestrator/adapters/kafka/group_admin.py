@@ -15,8 +15,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as LibTopicPartition
+from confluent_kafka.admin import ConsumerGroupDescription
 
 from orchestrator.adapters.kafka.client import cluster_error, translated_errors
 from orchestrator.adapters.kafka.isolated import LATE, Part
@@ -149,3 +150,26 @@ class GroupAdmin(LibrdkafkaCluster):
             group: len(self._result(future, f"describing group {group}", timeout_s).members)
             for group, future in futures.items()
         }
+
+    def group_assignments(
+        self, groups: Iterable[str], timeout_s: float = 10.0
+    ) -> dict[str, frozenset[TopicPartition] | None]:
+        """See `KafkaCluster.group_assignments`."""
+        wanted = sorted(set(groups))
+        if not wanted:
+            return {}
+        futures = self._admin.describe_consumer_groups(wanted, request_timeout=timeout_s)
+        return {
+            group: _assigned(self._result(future, f"describing group {group}", timeout_s))
+            for group, future in futures.items()
+        }
+
+
+def _assigned(group: ConsumerGroupDescription) -> frozenset[TopicPartition] | None:
+    """None where the group is in no state in which that holds."""
+    if group.state in {ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD}:
+        return frozenset()
+    if group.state != ConsumerGroupState.STABLE:
+        return None
+    given = (tp for member in group.members for tp in member.assignment.topic_partitions)
+    return frozenset(TopicPartition(tp.topic, tp.partition) for tp in given)

@@ -123,6 +123,13 @@ class IsolatedCluster:
         """See `KafkaCluster.group_members`."""
         return cast("dict[str, int]", self._ask_coordinators("group_members", timeout_s, sorted(groups)))
 
+    def group_assignments(
+        self, groups: Iterable[str], timeout_s: float
+    ) -> dict[str, frozenset[TopicPartition] | None]:
+        """See `KafkaCluster.group_assignments`."""
+        answer = self._ask_coordinators("group_assignments", timeout_s, sorted(groups))
+        return cast("dict[str, frozenset[TopicPartition] | None]", answer)
+
     def write_group_offsets(
         self,
         group: str,

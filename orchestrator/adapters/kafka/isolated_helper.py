@@ -24,6 +24,7 @@ _METHODS = frozenset(
         "committed",
         "write_group_offsets",
         "group_members",
+        "group_assignments",
     }
 )
 _METHODS_IN_PARTS = frozenset({"committed_each"})

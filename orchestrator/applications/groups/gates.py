@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.applications.groups.places import places_along
+from orchestrator.applications.groups.sharing import staying
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
 from orchestrator.moves.gates.source import ages_at_s, loss_window
 from orchestrator.moves.positions import TargetPosition, target_positions
@@ -124,7 +125,12 @@ def groups_idle(s: Situation) -> GateResult:
     if part.value is None:
         return absent("groups-idle", part, limit)
     called = {group.group_id: group.called for group in s.moving("group")}
-    running = [f"{called[group]} ({count})" for group, count in sorted(part.value.items()) if count]
+    paused = {one.group_id for one in staying(s.way).values()}
+    running = [
+        f"{called[group]} ({count})"
+        for group, count in sorted(part.value.items())
+        if count and group not in paused
+    ]
     return gate_result(
         "groups-idle",
         "refused" if running else "ok",
@@ -132,7 +138,8 @@ def groups_idle(s: Situation) -> GateResult:
         limit=limit,
         reason=f"groups with members at {s.entered}: {listed(running)}"
         if running
-        else f"no group has members at {s.entered}: offsets can be written",
+        else f"no group has members at {s.entered}{' but those that pause' if paused else ''}: "
+        "offsets can be written",
         hint=f"stop these consumers at {s.entered} first" if running else "",
     )
 

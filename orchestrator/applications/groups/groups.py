@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from pydantic.dataclasses import dataclass
 
@@ -41,14 +42,19 @@ class SaveOffsets(
 ):
     """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
     offsets, for undo.
+
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
+    others that stay there (`sharing.Kept`).
     """
 
     cluster: str
     groups: tuple[str, ...]
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def perform(self, run: Running) -> Outcome[SavedOffsets]:
         """See `Effect`."""
-        committed = run.port(Clusters).cluster(self.cluster).committed(groups_named(run, self.groups))
+        found = run.port(Clusters).cluster(self.cluster).committed(groups_named(run, self.groups))
+        committed = without_kept(run, found, self.kept)
         count = sum(len(offsets) for offsets in committed.values())
         return Done(
             SavedOffsets(offsets=committed), f"{plural(count, 'offset')} of {plural(len(committed), 'group')}"
@@ -66,25 +72,38 @@ class RecordPositions(
     """What the groups have committed at the source, now that they are stopped: these positions are final.
 
     A group that still has members may commit more: it would be processed here and again at the target.
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
+    others that stay there, and go on reading.
     """
 
     cluster: str
     groups: tuple[str, ...]
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def perform(self, run: Running) -> Outcome[RecordedPositions]:
         """See `Effect`."""
         source, groups = run.port(Clusters).cluster(self.cluster), groups_named(run, self.groups)
         members: Mapping[str, int] = {}
 
+        kept = kept_by_group(run, self.kept)
+
         def are_empty() -> bool:
             nonlocal members
             members = {group: count for group, count in source.group_members(groups).items() if count}
+            shared = [group for group in members if group in kept]
+            if shared:
+                given = source.group_assignments(shared)
+                members = {
+                    group: count
+                    for group, count in members.items()
+                    if group not in shared or not _is_of_others(given[group], kept[group])
+                }
             return not members
 
         if not run.await_true(are_empty, run.timeout_s / 2):
             running = ", ".join(f"{groups[group]} ({count})" for group, count in sorted(members.items()))
             return Failed(f"groups that still have members at {source.name}: {running}")
-        committed = source.committed(groups)
+        committed = without_kept(run, source.committed(groups), self.kept)
         count = sum(len(offsets) for offsets in committed.values())
         found = RecordedPositions(positions=committed, at_s={})
         return Done(found, f"{plural(count, 'position')} of {plural(len(self.groups), 'group')}")
@@ -225,23 +244,30 @@ class AwaitGroupProgress(
 ):
     """Wait until each group has members, and has committed anew or has nothing left to read.
 
-    `written`: what was committed for them before; without it, what is committed when this is asked.
+    `groups`: consumers of the file, by their names. `written`: what was committed for them before; without it,
+    what is committed when this is asked. `kept`: topics in which their groups' positions are those of others that
+    stay there: these are members as well, and do not count.
     """
 
     cluster: str
     groups: tuple[str, ...]
     started: Handle[Nothing]
     written: Handle[WrittenOffsets] | None = None
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         target, groups = run.port(Clusters).cluster(self.cluster), groups_named(run, self.groups)
         written = target.committed(groups) if self.written is None else run.of(self.written).written
-        waiting = set(written)
+        waiting, kept = set(written), kept_by_group(run, self.kept)
 
         def has_all_moved() -> bool:
             members = target.group_members(waiting)
             staffed = {group for group in waiting if members[group]}
+            shared = [group for group in staffed if group in kept]
+            for group, given in (target.group_assignments(shared) if shared else {}).items():
+                if given is None or not written[group].keys() <= given:
+                    staffed.discard(group)
             committed = target.committed(staffed)
             ends = target.end_offsets({tp for group in staffed for tp in written[group]})
             waiting.difference_update(
@@ -259,6 +285,27 @@ class AwaitGroupProgress(
         silent = sorted(groups[group] for group in waiting)
         said = f"groups without members or progress within {run.timeout_s:g} s: {', '.join(silent)}"
         return Unknown(said, {"not_seen": silent})
+
+
+def kept_by_group(run: Running, kept: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """What is kept by names of consumers, by their group ids."""
+    return {one.group_id: frozenset(kept[one.name]) for one in consumers_named(run, kept)}
+
+
+def without_kept(
+    run: Running, offsets: Mapping[str, Mapping[TopicPartition, int]], kept: Mapping[str, Sequence[str]]
+) -> dict[str, dict[TopicPartition, int]]:
+    """Offsets of groups, but those that others who stay have there."""
+    topics = kept_by_group(run, kept)
+    return {
+        group: {tp: at for tp, at in found.items() if tp.topic not in topics.get(group, ())}
+        for group, found in offsets.items()
+    }
+
+
+def _is_of_others(given: frozenset[TopicPartition] | None, kept: frozenset[str]) -> bool:
+    """Whether what a group has given its members is nothing but what others read who stay."""
+    return given is not None and {tp.topic for tp in given} <= kept
 
 
 def _unread(

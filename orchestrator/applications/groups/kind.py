@@ -25,6 +25,14 @@ from orchestrator.applications.groups.groups import (
     TakeSampledPositions,
 )
 from orchestrator.applications.groups.partial_positions import RecordPartialPositions
+from orchestrator.applications.groups.pausing import PauseMembers, ResumeMembers, SeeMembers
+from orchestrator.applications.groups.sharing import (
+    Kept,
+    group_shared,
+    kept_at,
+    pauses_foretold,
+    write_beside,
+)
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
@@ -32,9 +40,11 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.ends import RecordTopicEnds
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.results import (
+    PAUSES,
     SAVED,
     TRANSLATIONS,
     WRITTEN,
+    Pause,
     RecordedPositions,
     SavedOffsets,
     Stopped,
@@ -65,6 +75,10 @@ class _Part:
     is_along: bool = False
     mark: str = ""
 
+    def of(self, kept: Kept) -> Kept:
+        """What is kept of these groups."""
+        return {name: topics for name, topics in kept.items() if name in self.groups}
+
 
 class ConsumerGroups(ReadersOnHosts):
     """See `moves.participants.Kind`."""
@@ -75,9 +89,12 @@ class ConsumerGroups(ReadersOnHosts):
         AwaitGroupsCaughtUp,
         AwaitGroupProgress,
         AwaitRead,
+        PauseMembers,
         RecordPartialPositions,
         RecordPositions,
+        ResumeMembers,
         SaveOffsets,
+        SeeMembers,
         TakeSampledPositions,
         TranslateAlong,
         TranslateBack,
@@ -88,12 +105,13 @@ class ConsumerGroups(ReadersOnHosts):
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `Kind`. On the way back they are judged once the place entered has rejoined."""
+        shared = group_shared(s)
         if s.case == "back":
-            return (positions_known(s),)
+            return (positions_known(s), *shared)
         if s.case == "planned":
             is_home = s.entered == s.way.home  # who came up there by itself is stopped first
-            return (positions_known(s),) if is_home else (positions_known(s), groups_idle(s))
-        return positions_fresh(s), map_complete(s), groups_idle(s)
+            return (positions_known(s), *shared) if is_home else (positions_known(s), groups_idle(s), *shared)
+        return (positions_fresh(s), map_complete(s), groups_idle(s), *shared)
 
     def reread(self, s: Situation) -> Reread:
         """See `Kind`."""
@@ -101,9 +119,10 @@ class ConsumerGroups(ReadersOnHosts):
 
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """See `Kind`."""
+        pauses = pauses_foretold(s)
         if s.way.reach == "whole":
-            return {}
-        return {"translations": [position.as_json() for position in s.once(positions)]}
+            return pauses
+        return {"translations": [position.as_json() for position in s.once(positions)], **pauses}
 
     def catch_up(self, book: Runbook, way: Way, timeout_s: float) -> Handle[Nothing] | None:
         """See `Kind`."""
@@ -142,17 +161,21 @@ class ConsumerGroups(ReadersOnHosts):
         if left.stopped is not None:
             last = "a position is final once its group has committed for the last time"
             after = [behind(left.stopped, because=last)]
-        recorded = RecordPositions(cluster=way.left.cluster, groups=groups)
+        kept = kept_at(way, way.left.cluster)
+        recorded = RecordPositions(cluster=way.left.cluster, groups=groups, kept=kept)
         return book.add(recorded, id=way.id("record-positions"), after=after)
 
     def place(self, book: Runbook, way: Way, ground: Ground, left: Left) -> tuple[Handle[Any], ...]:
         """See `Kind`. In the same log what they have committed stands."""
         ready: list[Handle[Any]] = []
+        resumed: list[Handle[Pause]] = []
         for part in self._parts(way):
             if part.feed is not None:
-                ready += self._place_fed(book, way, ground, left, part)
+                ready += self._place_fed(book, way, ground, left, part, resumed)
             elif part.is_along:
-                ready.append(self._place_along(book, way, ground, left, part))
+                ready.append(self._place_along(book, way, ground, left, part, resumed))
+        if resumed:
+            book.tell(PAUSES, *resumed)
         return tuple(ready)
 
     def see(  # noqa: PLR0917
@@ -168,9 +191,14 @@ class ConsumerGroups(ReadersOnHosts):
         if started is None:
             return None
         looks = []
+        kept = kept_at(way, way.entered.cluster)
         for part, written in zip_longest(self._parts(way), ready):
             look = AwaitGroupProgress(
-                cluster=way.entered.cluster, groups=part.groups, started=started, written=written
+                cluster=way.entered.cluster,
+                groups=part.groups,
+                started=started,
+                written=written,
+                kept=part.of(kept),
             )
             looks.append(book.add(look, id=way.id(f"consumers-progress{part.mark}")))
         return looks[0]
@@ -180,7 +208,12 @@ class ConsumerGroups(ReadersOnHosts):
         if not way.is_shared:
             return {}
         groups = (c for c in moving_consumers(way) if c.kind == self.NAME)
-        return {c.name: topics for c in groups if (topics := landed_at_left(way, c))}
+        kept = kept_at(way, way.left.cluster)  # who stays reads these to their ends, in the same group
+        landed = {
+            c.name: tuple(topic for topic in landed_at_left(way, c) if topic not in kept.get(c.name, ()))
+            for c in groups
+        }
+        return {name: topics for name, topics in landed.items() if topics}
 
     def _parts(self, way: Way) -> list[_Part]:
         """The groups of a way by how they are placed: those that are written first, in order."""
@@ -202,7 +235,7 @@ class ConsumerGroups(ReadersOnHosts):
         return [*parts, *([_Part(groups=tuple(staying), mark="-stay" if parts else "")] if staying else [])]
 
     def _place_fed(
-        self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part
+        self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part, resumed: list[Handle[Pause]]
     ) -> tuple[Handle[Any], ...]:
         """Through the map of a mirror that stands, at its end."""
         groups, landing = part.groups, ground.landing
@@ -233,19 +266,20 @@ class ConsumerGroups(ReadersOnHosts):
         write = WriteOffsets(
             mirror=feed.mirror,
             groups=groups,
+            kept=part.of(kept_at(way, way.entered.cluster)),
             saved=saved,
             translated=translated,
             landing=landing,
             end=feed.end,
             offset_shift=ground.accepted.offset_shift,
         )
-        written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
+        written = write_beside(book, way, part.groups, part.mark, write, [saved, translated], resumed)
         book.tell(TRANSLATIONS, translated)
         book.tell(WRITTEN, written)
         return (written,)
 
     def _place_along(
-        self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part
+        self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part, resumed: list[Handle[Pause]]
     ) -> Handle[WrittenOffsets]:
         """Through maps of mirrors that run, or that another way lets stand."""
         routes = {name: way.routes(name) for name in part.groups}
@@ -292,12 +326,13 @@ class ConsumerGroups(ReadersOnHosts):
         write = WriteBack(
             cluster=way.entered.cluster,
             groups=part.groups,
+            kept=part.of(kept_at(way, way.entered.cluster)),
             saved=saved,
             translated=translated,
             synced_by=tuple(m for m in dict.fromkeys(into) if not m.is_back and m not in way.drains),
             stopped=tuple(m for m in dict.fromkeys(into) if m in way.drains),
         )
-        written = book.add(write, id=way.id(f"write-offsets{part.mark}"))
+        written = write_beside(book, way, part.groups, part.mark, write, [saved], resumed)
         book.tell(TRANSLATIONS, translated)
         book.tell(WRITTEN, written)
         return written

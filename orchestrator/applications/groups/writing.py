@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import field
 
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.consumers import consumers_named, groups_named
+from orchestrator.applications.groups.groups import without_kept
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.positions import TargetPosition, offsets_to_write
@@ -88,9 +90,14 @@ class _Written(
     expected_s=0.3,
     timeout_s=60.0,
 ):
-    """Offsets of groups that were `saved` before others are written."""
+    """Offsets of groups that were `saved` before others are written.
+
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
+    others that stay there: nothing is written in them.
+    """
 
     groups: tuple[str, ...]
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
     saved: Handle[SavedOffsets]
     translated: Handle[TranslatedPositions]
 
@@ -196,6 +203,7 @@ class WriteOffsets(
         wanted = offsets_to_write(topology, self.mirror.of(topology), consumers, positions, landing)
         for group, offsets in translated.landing.items():
             wanted[group] |= offsets
+        wanted = without_kept(run, wanted, self.kept)
         if not self.offset_shift:
             return wanted
         ends = run.of(self.end).ends
@@ -263,7 +271,7 @@ class WriteBack(
             wanted.setdefault(row["group"], {})[to] = int(row["target_offset"])
         for group, offsets in run.of(self.translated).landing.items():
             wanted.setdefault(group, {}).update(offsets)
-        return wanted
+        return without_kept(run, wanted, self.kept)
 
 
 def _copied(run: Running, mirror: MirrorRef, wanted: Wanted) -> Wanted:

@@ -226,7 +226,7 @@ _ADAPTER = TypeAdapter(AuditInputs)
 
 
 def names_of_groups(topology: Topology, cluster: str) -> dict[str, str]:
-    """The consumers of a cluster by the file, by their group ids: ledgers bear names, and rows of moves ids."""
+    """A cluster's consumers by their group ids: ledgers bear names, and the rows of moves have ids."""
     return {consumer.group_id: consumer.name for consumer in topology.consumers_of(cluster)}
 
 

@@ -145,7 +145,7 @@ def installed_programs(topology: Topology, dc: str) -> list[str]:
 
 
 def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
-    """Consumers that play a role in a scenario by their names, in file order: canaries do as they always do."""
+    """Names of consumers that play a role in a scenario, in file order: canaries do as they always do."""
     return [consumer.name for consumer in consumers if consumer.groups and not consumer.canary]
 
 

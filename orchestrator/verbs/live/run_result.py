@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.moves.results import LANDING, LOSS, MIRRORED, QUERIES, SAVED, TRANSLATIONS, WRITTEN
+from orchestrator.moves.results import (
+    LANDING,
+    LOSS,
+    MIRRORED,
+    PAUSES,
+    QUERIES,
+    SAVED,
+    TRANSLATIONS,
+    WRITTEN,
+)
 from orchestrator.reconcile.difference import left_in_words
 from orchestrator.replication.offsets_json import OffsetsJson, offsets_to_json
 from orchestrator.runs.attempts import last_intents, last_outcomes, listed_by_last
@@ -47,7 +56,8 @@ class RunResult:
     `fence_offsets`: {"mirrored", "landing"} -> topic -> partition -> end offset when it was fenced.
     `saved_offsets`: what stood there before, that is MirrorMaker's own synced offsets; `written_offsets`:
     what stands there since; both group -> topic -> partition -> offset. `spark`: one row a relocated
-    query. `producers`: one row each, with its first record at the target.
+    query. `pauses`: consumers that stay and had to stand for that, {"consumers", "cluster", "seconds"} each.
+    `producers`: one row each, with its first record at the target.
     `not_seen`: clients that were not seen at work in time, or of which that cannot be told. `let_stand`:
     steps that a person let stand when the run was taken back. `loss`: of a source that was only sick,
     topic -> partition -> {"lost", "reason"}: a number, or null and why. `where_now`: of a move that is not
@@ -77,6 +87,7 @@ class RunResult:
     saved_offsets: Mapping[str, Any] = field(default_factory=dict)
     written_offsets: Mapping[str, Any] = field(default_factory=dict)
     spark: Sequence[Mapping[str, Any]] = ()
+    pauses: Sequence[Mapping[str, Any]] = ()
     producers: Sequence[Mapping[str, Any]] = ()
     loss: Mapping[str, Any] = field(default_factory=dict)
     not_seen: Sequence[str] = ()
@@ -176,6 +187,7 @@ def _result(ended: Ended, end: RunEnd, effects: Registry) -> RunResult:
         saved_offsets=_by_group(saved.offsets if saved else {}),
         written_offsets=_by_group(written.written if written else {}),
         spark=[query.report for query in told.all(QUERIES)],
+        pauses=[asdict(pause) for pause in told.all(PAUSES)],
         producers=listed_by_last(events, "producers"),
         not_seen=sorted(listed_by_last(events, "not_seen")),
         loss=lost.loss if lost else {},

@@ -1,0 +1,166 @@
+"""Members of a group that stay where others come to pause, while positions are written beside theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.applications.consumers import groups_named
+from orchestrator.moves.clients import OfPlace, held_stopped, run_clients_at, start_again, stop_at
+from orchestrator.moves.results import MembersSeen, Pause
+from orchestrator.ports.clock import Clock
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Held,
+    Look,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Unknown,
+)
+from orchestrator.runs.ports import Clusters
+from orchestrator.wording import listed
+
+PAUSE_S = 8.0
+"""How long members usually stand: two playbooks, some hundred milliseconds of writing, and joining again."""
+_LEAVE_WITHIN_S = 50.0
+"""Longer than the usual session time-out: who was killed instead of stopped leaves by that."""
+_JOIN_WITHIN_S = 15.0
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SeeMembers(
+    Look[MembersSeen],
+    name="see-members",
+    phase="translate",
+    title="See who is in the groups at {cluster} that positions are written for",
+    expected_s=0.1,
+):
+    """How many members groups have, and when that was: their pause is counted from then on.
+
+    `groups`: consumers of the file, by their names.
+    """
+
+    cluster: str
+    groups: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[MembersSeen]:
+        """See `Effect`."""
+        called = groups_named(run, self.groups)
+        at_s = run.port(Clock).now_s()
+        members = run.port(Clusters).cluster(self.cluster).group_members(called)
+        said = listed(f"{called[group]} ({count})" for group, count in sorted(members.items()))
+        return Done(MembersSeen(members=members, at_s=at_s), f"members at {self.cluster}: {said}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class PauseMembers(
+    OfPlace,
+    Reversible,
+    Effect[Nothing],
+    name="pause-members",
+    phase="translate",
+    title="Let members of the groups at {cluster} pause",
+    expected_s=3.5,
+    timeout_s=120.0,
+):
+    """Stop applications that stay, and wait until their groups are empty; where they do not become so, start
+    them again.
+
+    `groups`: consumers of the file, by their names. `seen`: who was there before.
+    """
+
+    groups: tuple[str, ...]
+    seen: Handle[MembersSeen]
+
+    def holds(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return held_stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        return _emptied(run, self, self.groups, starts_again=True)
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Start what was stopped."""
+        return start_again(run, self)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class ResumeMembers(
+    OfPlace,
+    Reversible,
+    Effect[Pause],
+    name="resume-members",
+    phase="translate",
+    title="Let members of the groups at {cluster} go on",
+    expected_s=4.0,
+    timeout_s=120.0,
+):
+    """Start applications that had to pause, and see them read again.
+
+    `topics`: what each of them reads, by the names of `groups`. A pause whose end was not seen is not measured.
+    """
+
+    topics: dict[str, tuple[str, ...]]
+    seen: Handle[MembersSeen]
+
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return held_stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Pause]:
+        """See `Effect`."""
+        found = run_clients_at(run, "start", self, run.step_id)
+        if not isinstance(found, Done):
+            return found
+        names, clock = tuple(self.topics), run.port(Clock)
+        is_seen = run.await_true(lambda: self._read(run), _JOIN_WITHIN_S)
+        seconds = clock.now_s() - run.of(self.seen).at_s if is_seen else None
+        pause = Pause(consumers=names, cluster=self.cluster, seconds=seconds)
+        if seconds is None:
+            return Done(pause, f"{listed(names)} not seen to read again within {_JOIN_WITHIN_S:g} s")
+        return Done(pause, f"{listed(names)} stood for {seconds:.1f} s")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Stop them once more: what was written beside their positions can be taken back only so."""
+        return _emptied(run, self, tuple(self.topics), starts_again=False)
+
+    def _read(self, run: Running) -> bool:
+        """Whether each group has given its topics to members. Raises `ClusterError`."""
+        cluster = run.port(Clusters).cluster(self.cluster)
+        for name, topics in self.topics.items():
+            for given in cluster.group_assignments(groups_named(run, [name])).values():
+                if given is None or not {*topics} <= {tp.topic for tp in given}:
+                    return False
+        return True
+
+
+def _emptied(run: Running, of: OfPlace, names: Iterable[str], *, starts_again: bool) -> Outcome[Nothing]:
+    """Stop them, and wait until their groups have no members. Raises `DcctlError`."""
+    stopped = stop_at(run, of)
+    if not isinstance(stopped, Done):
+        return stopped
+    cluster, called = run.port(Clusters).cluster(of.cluster), groups_named(run, names)
+    members: dict[str, int] = {}
+
+    def are_empty() -> bool:
+        nonlocal members
+        members = {group: count for group, count in cluster.group_members(called).items() if count}
+        return not members
+
+    if run.await_true(are_empty, _LEAVE_WITHIN_S):
+        return Done(Nothing(), f"{listed(called.values())} have no members at {of.cluster}")
+    said = f"groups that still have members at {of.cluster} with the file's applications stopped: " + listed(
+        f"{called[group]} ({count})" for group, count in sorted(members.items())
+    )
+    if not starts_again or run.is_cancelled():
+        return Unknown(said)
+    again = start_again(run, of)
+    return Failed(said) if isinstance(again, Done) else Unknown(f"{said}; {again.message}")
