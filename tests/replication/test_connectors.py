@@ -12,7 +12,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.mirrors.mirrormaker2.connectors import connector_names, desired_connectors, source_isolation
 from orchestrator.ports.servers import Connect
 from orchestrator.replication.engine import Asked, engine_of
-from orchestrator.topology.model import Cluster, Nodes, Replication, Topology
+from orchestrator.topology.model import Cluster, Consumer, Nodes, Replication, Topic, Topology
 
 _MIRROR = Replication(source="west", target="east", topics=("orders", "eu.payments"))
 
@@ -116,3 +116,36 @@ def test_with_which_isolation_level_a_mirror_reads_its_own_connector_says() -> N
     asked = Asked(pytest.fail, lambda _: workers)
     assert engine_of(_MIRROR).isolation_level(asked, _MIRROR) == "read_uncommitted"
     assert asked_for == [connector_names(_MIRROR).source]
+
+
+@pytest.mark.parametrize("said", [{}, {"groups.exclude": "test-.*"}])
+def test_groups_with_positions_of_their_own_at_the_target_are_left_out_of_the_group_sync(
+    said: dict[str, str],
+) -> None:
+    """By id, whatever else the file leaves out: readers of copies, and those of one id at both clusters."""
+
+    def group(name: str, cluster: str, *topics: str, group: str | None = None) -> Consumer:
+        return Consumer(name=name, cluster=cluster, kind="group", topics=topics, group=group)
+
+    topics = tuple(
+        Topic(name="orders", cluster=cluster, partitions=1, replicas=1, min_insync_replicas=1)
+        for cluster in ("west", "east")
+    )
+    mirror = Replication(source="west", target="east", topics=("orders",), connectors=said)
+    topology = replace(
+        _topology(1),
+        topics=topics,
+        replication=(mirror,),
+        consumers=(
+            group("billing", "west", "orders"),
+            group("packing", "west", "orders"),
+            group("packing-east", "east", "orders", group="packing"),
+            group("search-east", "east", "orders"),
+            group("reporting", "east", "orders", "west.orders", group="reporting.v2"),
+        ),
+    )
+    made = desired_connectors(topology, mirror, {}, {}, "w:1", "e:1")[connector_names(mirror).checkpoint]
+    excluded = made["groups.exclude"].split(",")
+    assert excluded[-2:] == ["packing", r"reporting\.v2"]
+    assert ("test-.*" in excluded) == bool(said)
+    assert not {"billing", "search-east"} & {*excluded}

@@ -199,7 +199,8 @@ class Workers:
             if other.plugin == "MirrorSourceConnector" and self._side(other, "source") is source
         ]
         for name, group in source.groups.items():
-            if target.group(name).members:
+            excluded = connector.config["groups.exclude"].split(",")
+            if target.group(name).members or any(re.fullmatch(one, name) for one in excluded):
                 continue
             for tp, offset in group.offsets.items():
                 for syncs in (other.syncs.get(tp, []) for other in copying):

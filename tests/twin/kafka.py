@@ -160,6 +160,19 @@ class TwinKafka(Asked):
             self.record.see("see", self.name, f"{group} {'at work' if found[group] else 'empty'}")
         return found
 
+    def group_assignments(
+        self, groups: Iterable[str], timeout_s: float = 10.0
+    ) -> dict[str, frozenset[TopicPartition] | None]:
+        self.reached("describing groups", timeout_s)
+        found: dict[str, frozenset[TopicPartition] | None] = {}
+        for name in sorted(set(groups)):
+            self.coordinated(name, "describing group", timeout_s)
+            group = self.cluster.group(name)
+            topics = {topic for read in group.members.values() for topic in read}
+            found[name] = frozenset(self.cluster.partitions(sorted(topics)))
+            self.record.see("see", self.name, f"what members of {name} read")
+        return found
+
     def write_group_offsets(
         self,
         group: str,

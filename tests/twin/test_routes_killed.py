@@ -12,6 +12,7 @@ from orchestrator.verbs.live.run_result import RunResult
 from tests.twin import test_active_sites as sites
 from tests.twin import test_centres as centres
 from tests.twin import test_into_centre as sources
+from tests.twin import test_one_group as one
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
@@ -44,6 +45,24 @@ def site_back(estates: Estates) -> Operator:
     operator.estate.live(5)
     operator.estate.bring_back("west")
     operator.estate.live(10)
+    return operator
+
+
+def one_group(estates: Estates) -> Operator:
+    return sites.at_work(estates, one.one_group)
+
+
+def one_group_lost(estates: Estates) -> Operator:
+    operator = one_group(estates)
+    operator.estate.lose("west")
+    operator.estate.live(5)
+    return operator
+
+
+def one_group_away(estates: Estates) -> Operator:
+    operator = one_group(estates)
+    assert operator.switchover(to="east").outcome == "ok"
+    operator.estate.live(5)
     return operator
 
 
@@ -91,6 +110,9 @@ STORIES = {
     "site, planned": Story(sites.at_work, lambda o: o.switchover(to="east"), "east", "west"),
     "site, lost": Story(site_lost, lambda o: o.failover(to="east"), "east", "west", loses=True),
     "site, home": Story(site_back, lambda o: o.failback(to="west"), "west", "east"),
+    "one group, planned": Story(one_group, lambda o: o.switchover(to="east"), "east", "west"),
+    "one group, lost": Story(one_group_lost, lambda o: o.failover(to="east"), "east", "west", loses=True),
+    "one group, home": Story(one_group_away, lambda o: o.failback(to="west"), "west", "east"),
     "centre, planned": Story(
         centres.at_work, lambda o: o.switchover(to="reserve", left="centre"), "reserve", "centre"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 
 from pydantic.dataclasses import dataclass
 
@@ -72,7 +72,8 @@ class TranslateAlong(
     `passed`: where those that go on with others have come to in logs that stand. `landing`: where topics end
     that producers will write at the place entered.
     `accept_reread`: more records than so many are not read again (None: as many as it takes). `is_left_gone`:
-    of the place left there is only what watchers have kept.
+    of the place left there is only what watchers have kept. `kept`: by group, topics that others of it go on
+    reading at the place left.
     """
 
     left: str
@@ -84,6 +85,7 @@ class TranslateAlong(
     landing: Handle[TopicEnds] | None = None
     accept_reread: int | None = None
     is_left_gone: bool = False
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
     settle_s: float = 3.0
     limit_s: float = 60.0
 
@@ -157,6 +159,7 @@ class TranslateAlong(
             if consumer.landing is not None:
                 continue  # what it has to finish it has finished; the rest is somebody else's
             covered = {place.led.left for place in places if place.consumer is consumer}
+            covered.update(self.kept.get(consumer.name, ()))
             topology = run.port(Topology)
             brought = (
                 place.route[0].mirror.other_way.of(topology).mirrored_topic(place.led.left)

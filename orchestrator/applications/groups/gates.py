@@ -295,7 +295,7 @@ def reread(
     known: Mapping[TopicPartition, SampledPosition],
     by_map: Mapping[TopicPartition, int | None],
 ) -> dict[str, int | None]:
-    """What one group, or query by its name, reads again that stands at `known`; `by_map`: what its translation costs."""
+    """What a group, or a query by its name, reads again from `known` on; `by_map`: what translation costs."""
     history = s.samples.value
     if history is None:
         return {}

@@ -43,8 +43,8 @@ class SaveOffsets(
     """What the groups have committed at a cluster before the run writes there: MirrorMaker's own synced
     offsets, for undo.
 
-    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
-    others that stay there (`sharing.Kept`).
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those
+    of others that stay there (`sharing.Kept`).
     """
 
     cluster: str
@@ -72,8 +72,8 @@ class RecordPositions(
     """What the groups have committed at the source, now that they are stopped: these positions are final.
 
     A group that still has members may commit more: it would be processed here and again at the target.
-    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
-    others that stay there, and go on reading.
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those
+    of others that stay there, and go on reading.
     """
 
     cluster: str
@@ -244,9 +244,9 @@ class AwaitGroupProgress(
 ):
     """Wait until each group has members, and has committed anew or has nothing left to read.
 
-    `groups`: consumers of the file, by their names. `written`: what was committed for them before; without it,
-    what is committed when this is asked. `kept`: topics in which their groups' positions are those of others that
-    stay there: these are members as well, and do not count.
+    `groups`: consumers of the file, by their names. `written`: what was committed for them before; without
+    it, what is committed when this is asked. `kept`: topics in which their groups' positions are those of
+    others that stay there: these are members as well, and do not count.
     """
 
     cluster: str

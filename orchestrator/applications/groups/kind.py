@@ -234,7 +234,7 @@ class ConsumerGroups(ReadersOnHosts):
         parts += [_Part(groups=tuple(along), is_along=True, mark="-along")] if along else []
         return [*parts, *([_Part(groups=tuple(staying), mark="-stay" if parts else "")] if staying else [])]
 
-    def _place_fed(
+    def _place_fed(  # noqa: PLR0917 - where they are placed, and what they go on from
         self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part, resumed: list[Handle[Pause]]
     ) -> tuple[Handle[Any], ...]:
         """Through the map of a mirror that stands, at its end."""
@@ -278,7 +278,7 @@ class ConsumerGroups(ReadersOnHosts):
         book.tell(WRITTEN, written)
         return (written,)
 
-    def _place_along(
+    def _place_along(  # noqa: PLR0917 - the same
         self, book: Runbook, way: Way, ground: Ground, left: Left, part: _Part, resumed: list[Handle[Pause]]
     ) -> Handle[WrittenOffsets]:
         """Through maps of mirrors that run, or that another way lets stand."""
@@ -308,6 +308,7 @@ class ConsumerGroups(ReadersOnHosts):
             routes=routes,
             recorded=recorded,
             is_left_gone=way.reach == "gone",
+            kept=part.of(kept_at(way, way.left.cluster)),
             settle_s=(
                 settle_s := _SETTLED_S + 2 * max(m.of(way.topology).offset_flush_interval_s for m in mirrors)
             ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
 
 from pydantic.dataclasses import dataclass
 
@@ -60,8 +62,18 @@ class SeeMembers(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class _OfMembers(OfPlace):
+    """Applications that stay; `seen`: who was in their groups before."""
+
+    seen: Handle[MembersSeen]
+
+
+_Pausing = TypeVar("_Pausing", bound=_OfMembers)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class PauseMembers(
-    OfPlace,
+    _OfMembers,
     Reversible,
     Effect[Nothing],
     name="pause-members",
@@ -73,11 +85,11 @@ class PauseMembers(
     """Stop applications that stay, and wait until their groups are empty; where they do not become so, start
     them again.
 
-    `groups`: consumers of the file, by their names. `seen`: who was there before.
+    `groups`: consumers of the file, by their names, as `clients` are in order. `seen`: who was there before;
+    who was not is let be.
     """
 
     groups: tuple[str, ...]
-    seen: Handle[MembersSeen]
 
     def holds(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -85,16 +97,17 @@ class PauseMembers(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        return _emptied(run, self, self.groups, starts_again=True)
+        return _emptied(run, _of_present(run, self, self.groups), self.groups, starts_again=True)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start what was stopped."""
-        return start_again(run, self)
+        there = _of_present(run, self, self.groups)
+        return start_again(run, there) if there.clients else Done(Nothing(), "nobody had to pause")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class ResumeMembers(
-    OfPlace,
+    _OfMembers,
     Reversible,
     Effect[Pause],
     name="resume-members",
@@ -105,11 +118,11 @@ class ResumeMembers(
 ):
     """Start applications that had to pause, and see them read again.
 
-    `topics`: what each of them reads, by the names of `groups`. A pause whose end was not seen is not measured.
+    `topics`: what each of them reads, by the names of consumers, as `clients` are in order. A pause whose end
+    was not seen is not measured.
     """
 
     topics: dict[str, tuple[str, ...]]
-    seen: Handle[MembersSeen]
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""
@@ -117,11 +130,17 @@ class ResumeMembers(
 
     def perform(self, run: Running) -> Outcome[Pause]:
         """See `Effect`."""
-        found = run_clients_at(run, "start", self, run.step_id)
+        names, clock = tuple(self.topics), run.port(Clock)
+        there = _of_present(run, self, names)
+        if not there.clients:
+            return Done(Pause(consumers=(), cluster=self.cluster, seconds=0.0), "nobody had to pause")
+        found = run_clients_at(run, "start", there, run.step_id)
         if not isinstance(found, Done):
             return found
-        names, clock = tuple(self.topics), run.port(Clock)
-        is_seen = run.await_true(lambda: self._read(run), _JOIN_WITHIN_S)
+        names = tuple(
+            name for name, client in zip(names, self.clients, strict=True) if client in there.clients
+        )
+        is_seen = run.await_true(lambda: self._are_reading(run, names), _JOIN_WITHIN_S)
         seconds = clock.now_s() - run.of(self.seen).at_s if is_seen else None
         pause = Pause(consumers=names, cluster=self.cluster, seconds=seconds)
         if seconds is None:
@@ -130,22 +149,31 @@ class ResumeMembers(
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Stop them once more: what was written beside their positions can be taken back only so."""
-        return _emptied(run, self, tuple(self.topics), starts_again=False)
+        names = tuple(self.topics)
+        return _emptied(run, _of_present(run, self, names), names, starts_again=False)
 
-    def _read(self, run: Running) -> bool:
+    def _are_reading(self, run: Running, names: Iterable[str]) -> bool:
         """Whether each group has given its topics to members. Raises `ClusterError`."""
         cluster = run.port(Clusters).cluster(self.cluster)
-        for name, topics in self.topics.items():
+        for name in names:
+            topics = self.topics[name]
             for given in cluster.group_assignments(groups_named(run, [name])).values():
                 if given is None or not {*topics} <= {tp.topic for tp in given}:
                     return False
         return True
 
 
+def _of_present(run: Running, of: _Pausing, names: Iterable[str]) -> _Pausing:
+    """The same of those alone whose groups had members before: who does not work is not started either."""
+    members = run.of(of.seen).members
+    groups = (group for name in names for group in groups_named(run, [name]))
+    there = [client for group, client in zip(groups, of.clients, strict=True) if members.get(group)]
+    return replace(of, clients=tuple(there))
+
+
 def _emptied(run: Running, of: OfPlace, names: Iterable[str], *, starts_again: bool) -> Outcome[Nothing]:
     """Stop them, and wait until their groups have no members. Raises `DcctlError`."""
-    stopped = stop_at(run, of)
-    if not isinstance(stopped, Done):
+    if of.clients and not isinstance(stopped := stop_at(run, of), Done):
         return stopped
     cluster, called = run.port(Clusters).cluster(of.cluster), groups_named(run, names)
     members: dict[str, int] = {}
@@ -162,5 +190,5 @@ def _emptied(run: Running, of: OfPlace, names: Iterable[str], *, starts_again: b
     )
     if not starts_again or run.is_cancelled():
         return Unknown(said)
-    again = start_again(run, of)
+    again = start_again(run, of) if of.clients else Done(Nothing())
     return Failed(said) if isinstance(again, Done) else Unknown(f"{said}; {again.message}")

@@ -1,7 +1,7 @@
 """Group ids that the file has at both places of a way: those who stay there are of one group with who comes.
 
-Kafka keeps one position of a group for each partition, and takes positions from others only while the group has
-no members. So those who stay pause while positions are written beside theirs.
+Kafka keeps one position of a group for each partition, and takes positions from others only while the group
+has no members. So those who stay pause while positions are written beside theirs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def kept_at(way: Way, cluster: str) -> Kept:
 
 
 def group_shared(s: Situation) -> tuple[GateResult, ...]:
-    """One position serves nobody twice, and those who stay can be stopped for a moment; for such groups alone."""
+    """One position serves nobody twice, and who stays can be stopped for a moment; for such groups alone."""
     others = staying(s.way)
     if not others:
         return ()

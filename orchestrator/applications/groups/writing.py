@@ -92,8 +92,8 @@ class _Written(
 ):
     """Offsets of groups that were `saved` before others are written.
 
-    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those of
-    others that stay there: nothing is written in them.
+    `groups`: consumers of the file, by their names. `kept`: topics in which their groups' positions are those
+    of others that stay there: nothing is written in them.
     """
 
     groups: tuple[str, ...]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.names import name_at, origins_at_home, origins_of_landing
+from orchestrator.evidence.origins.one_group import others_of_group, read_by_group
 from orchestrator.evidence.origins.told import Ack, Origin, Reading, Told, origin_of_record
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import TopicPartition
@@ -56,7 +57,8 @@ class OriginFigures:
     more than once in the log. `uncalled`: records that it was not to read. `aborted`: of transactions that
     were. `resent`: processed more than once, since they were sent more than once. `open`: never acknowledged,
     so that they may be there or not. `beside`: records in a landing topic that it might read and did not have
-    to. `late`: processed for the first time behind a later one of their partition.
+    to. `late`: processed for the first time behind a later one of their partition. Where others are of its
+    group, what they have read in a log that it reads as well is read, and `again` where it has read it too.
     """
 
     consumer: str
@@ -240,6 +242,7 @@ def _readings(  # noqa: PLR0917 - what a comparison is made of
 ) -> Iterator[OriginFigures]:
     called = _Called(topology, consumer, windows.get(consumer.name))
     done = told.processed.get(consumer.name, {})
+    of_group = read_by_group(topology, told, consumer)
     tallies: defaultdict[Origin, _Tally] = defaultdict(
         _Tally, {origin: _Tally() for origin in called.at_home}
     )
@@ -247,14 +250,14 @@ def _readings(  # noqa: PLR0917 - what a comparison is made of
         if called.has_to_read(record, ack):
             tally = tallies[ack.origin]
             tally.expected.append(record)
-            if record not in done:
+            if record not in done and record not in of_group:
                 is_there = not has_logs or record in _at(topology, there, ack.origin, told.at[consumer.name])
                 (tally.skipped if is_there else tally.lost).append(record)
     for record, times in done.items():
         acked = told.acked.get(record)
         origin = acked.origin if acked else origin_of_record(topology, record)
         if origin is not None:
-            _sort(tallies[origin], called, record, told, times)
+            _sort(tallies[origin], called, record, told, (*times, *of_group.get(record, ())))
     for origin, tally in sorted(tallies.items()):
         missing = len(tally.lost) + len(tally.skipped)
         yield OriginFigures(
@@ -325,6 +328,9 @@ class _Called:
     ) -> None:
         self.at_home = origins_at_home(topology, consumer)
         self._landing = origins_of_landing(topology, consumer)
+        self._of_group = frozenset(
+            origin for one in others_of_group(topology, consumer) for origin in origins_at_home(topology, one)
+        )
         self._own = {producer.name for producer in topology.producers_of(consumer.cluster)}
         self._windows = windows
 
@@ -343,10 +349,12 @@ class _Called:
         """Whether it may, where it does not have to: what others write to a topic that it shares a while.
 
         Where its stays are known, from the beginning of the first one on: it is stopped some time behind the
-        end of what it has to read.
+        end of what it has to read. Where its group reads it anyhow, all of it.
         """
         if ack.origin not in self._landing:
             return False
+        if ack.origin in self._of_group:
+            return True
         at = TopicPartition(ack.origin.topic, ack.partition)
         begins = [window[at][0] for window in self._windows or () if at in window]
         return self._windows is None or (bool(begins) and ack.offset >= min(begins))

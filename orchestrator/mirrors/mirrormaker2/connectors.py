@@ -7,7 +7,7 @@ Property names and behaviour: `MirrorConnectorConfig`, `MirrorSourceConfig`, `Mi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from orchestrator.errors import DcctlError
@@ -20,6 +20,8 @@ from orchestrator.topology.model import Cluster, Replication, Topology
 PLAIN_TOPIC = re.compile(r"(?:[A-Za-z0-9_-]|\\\.)+")
 """A regular expression that stands for one topic's name alone."""
 _PACKAGE = "org.apache.kafka.connect.mirror"
+# Groups whose positions are nobody's to move.
+_NOT_SYNCED = "console-consumer-.*,connect-.*,__.*,spark-kafka-source-.*"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 # An admin call to a dead source ends after this time. It holds up the stop of a connector: its
@@ -130,10 +132,9 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
         names.checkpoint: {
             "name": names.checkpoint,
             **forward,
-            **_checkpoint_connector(
-                replication, replicas_at_target, _groups_at(topology, replication.target)
-            ),
+            **_checkpoint_connector(replication, replicas_at_target),
             **overrides,
+            "groups.exclude": _without(overrides.get("groups.exclude", _NOT_SYNCED), topology, replication),
         },
         names.heartbeat: {
             "name": names.heartbeat,
@@ -240,29 +241,31 @@ def _source_connector(replication: Replication, replicas: int) -> dict[str, str]
     }
 
 
-def _groups_at(topology: Topology, cluster: str) -> list[str]:
-    """Groups that work at a cluster by the file, and read copies there, in an order that no file decides."""
-    return sorted(
-        group
-        for consumer in topology.consumers_of(cluster)
-        for group in consumer.groups
-        if any(topology.topic(name, cluster) is None for name in topology.topics_read(consumer))
-    )
+def _without(excluded: str, topology: Topology, replication: Replication) -> str:
+    """What the group sync leaves out, whatever a file says beside that: groups that have positions of their
+    own in copies at the target, and those of one id at both clusters, where such positions come with a move.
 
-
-def _checkpoint_connector(
-    replication: Replication, replicas: int, at_target: Iterable[str]
-) -> dict[str, str]:
-    """`at_target`: groups that have positions of their own in copies there. While such a one is empty, the
-    group sync would move it forward in them, and what it had not read would be skipped.
+    While such a group is empty there, the group sync would move it forward, and what it had not read would be
+    skipped. In an order that no file decides.
     """
-    excluded = ("console-consumer-.*", "connect-.*", "__.*", "spark-kafka-source-.*")
+    at_source = {group for one in topology.consumers_of(replication.source) for group in one.groups}
+    at_target = replication.target
+    own = {
+        group
+        for consumer in topology.consumers_of(at_target)
+        for group in consumer.groups
+        if group in at_source
+        or any(topology.topic(name, at_target) is None for name in topology.topics_read(consumer))
+    }
+    return ",".join((excluded, *map(re.escape, sorted(own))))
+
+
+def _checkpoint_connector(replication: Replication, replicas: int) -> dict[str, str]:
     return {
         "connector.class": f"{_PACKAGE}.MirrorCheckpointConnector",
         "tasks.max": "1",
         **which_topics(replication),
         "groups": ".*",
-        "groups.exclude": ",".join((*excluded, *map(re.escape, at_target))),
         "offset-syncs.topic.location": "target",
         "checkpoints.topic.replication.factor": str(replicas),
         "refresh.groups.interval.seconds": "5",

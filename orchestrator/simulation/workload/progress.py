@@ -102,7 +102,8 @@ def lags(simulation: Simulation, cluster: str) -> dict[str, int]:
     """Records that each consumer has still to process at `cluster`, by its own log and the log ends there.
 
     At the target of a mirror the mirrored and the landing topics count. A consumer that has not been
-    seen there yet has everything before it.
+    seen there yet has everything before it. Those of one group share what they read: each counts what all of
+    them have left.
     """
     remaining = {}
     reading: dict[str, tuple[list[TopicPartition], dict[TopicPartition, int]]] = {}
@@ -110,6 +111,13 @@ def lags(simulation: Simulation, cluster: str) -> dict[str, int]:
         found = _reads(simulation, consumer, cluster)
         if found is not None:
             reading[consumer.name] = found
+    by_group: dict[str, dict[TopicPartition, int]] = {}
+    for consumer in simulation.topology.consumers:
+        if consumer.groups and consumer.name in reading:
+            newest = by_group.setdefault(consumer.group_id, {})
+            for tp, at in reading[consumer.name][1].items():
+                newest[tp] = max(at, newest.get(tp, 0))
+            reading[consumer.name] = (reading[consumer.name][0], newest)
     wanted = {tp for partitions, _ in reading.values() for tp in partitions}
     ends = simulation.cluster(cluster).log_ends(wanted)
     for name, (partitions, positions) in reading.items():

@@ -1,0 +1,165 @@
+"""One group id at both of two active sites: who stays pauses for a moment, and keeps its own positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from orchestrator.errors import GateRefusedError
+from orchestrator.topology.model import Consumer, Topology
+from tests.twin import test_active_sites as sites
+from tests.twin import truths
+from tests.twin.conftest import Estates
+from tests.twin.operator import Operator
+
+PACKING = {"packing-west", "packing-east"}
+
+
+def one_group(file: Topology) -> Topology:
+    """The packers of both sites are one group; which of them reads what lands at a site is not said."""
+    told = sites.told_apart(file)
+    groups = [replace(c, group="packing") if c.name in PACKING else c for c in told.consumers]
+    return replace(told, consumers=tuple(groups))
+
+
+def sharing(file: Topology) -> Topology:
+    """West's packers read what lands at east as well, in one group with those who are there."""
+    told = one_group(file)
+    return replace(
+        told,
+        consumers=tuple(
+            replace(c, landing="read") if c.name == "packing-west" else c for c in told.consumers
+        ),
+    )
+
+
+def packed(operator: Operator, record: tuple[str, int]) -> int:
+    """How often a record was processed by the packers of both sites together."""
+    ledger = operator.estate.applications.ledger.processed
+    value = f"{record[0]}:{record[1]}".encode()
+    return sum(ledger.get(name, {}).get(value, 0) for name in PACKING)
+
+
+def assert_packed_once(operator: Operator) -> None:
+    """Each acknowledged record by one of them, once."""
+    sites.rest(operator)
+    everything = operator.estate.applications.ledger.acknowledged
+    wrong = {record: packed(operator, record) for record in everything if packed(operator, record) != 1}
+    assert wrong == {}
+
+
+def stood_s(operator: Operator) -> float:
+    """The longest time between two commits of the packers at east."""
+    commits = operator.estate.applications.ledger.committed
+    times = [at for at, name, cluster in commits if (name, cluster) == ("packing-east", "east")]
+    return max(b - a for a, b in pairwise(times))
+
+
+@pytest.mark.parametrize("change", [one_group, sharing])
+def test_a_planned_move_and_home_again_packs_every_record_once(estates: Estates, change: object) -> None:
+    """Twice: the positions of who stays are not touched, and its pause is foretold and measured."""
+    operator = sites.at_work(estates, change)  # type: ignore[arg-type]
+    for _ in range(2):
+        result = operator.switchover(to="east")
+        assert result.outcome == "ok", result.reason
+        assert operator.plan is not None
+        (foretold,) = operator.plan.facts["pauses"]
+        assert (foretold["consumer"], foretold["group"], foretold["cluster"]) == (
+            "packing-east",
+            "packing",
+            "east",
+        )
+        (pause,) = result.pauses
+        assert pause["consumers"] == ("packing-east",)
+        assert 0 < pause["seconds"] <= foretold["expected_s"]
+        operator.estate.live(10)
+        home = operator.failback(to="west")
+        assert (home.outcome, home.reason, list(home.pauses)) == ("ok", "", [])
+        operator.estate.live(10)
+    assert stood_s(operator) <= 10
+    assert_packed_once(operator)
+
+
+def test_who_stays_does_not_pause_on_the_way_home(estates: Estates) -> None:
+    """Its group is only asked, and not written."""
+    operator = sites.at_work(estates, one_group)
+    assert operator.switchover(to="east").outcome == "ok"
+    operator.estate.live(5)
+    began = len(operator.estate.record.done)
+    assert operator.failback(to="west").outcome == "ok"
+    done = operator.estate.record.done[began:]
+    assert not [entry for entry in done if "packing-east" in str(entry)]
+    assert not [entry for entry in done if entry[:2] == ("commit offset", "east")]
+
+
+def test_a_lost_site_is_left_and_comes_home(estates: Estates) -> None:
+    """Nothing is skipped, and who stays reads nothing twice."""
+    operator = sites.at_work(estates, one_group)
+    sites.lose_and_return(operator)
+    sites.rest(operator)
+    everything = operator.estate.applications.ledger.acknowledged
+    assert [record for record in everything if not packed(operator, record)] == []
+    assert truths.processed_twice(operator.estate, ["packing-east"]) == {"packing-east": 0}
+
+
+def test_whom_no_host_runs_refuses_the_move_by_name(estates: Estates) -> None:
+    """Before anything is done: nobody could make it stand."""
+    operator = sites.at_work(estates, one_group)
+    operator.estate.applications.clients.pop(("east", "consumer-packing-east"))
+    began = len(operator.estate.record.done)
+    with pytest.raises(
+        GateRefusedError,
+        match=r"packing-east \(group packing\) cannot be stopped for the move: no host would run",
+    ):
+        operator.switchover(to="east")
+    assert operator.estate.record.done[began:] == []
+
+
+def test_who_does_not_work_is_not_started(estates: Estates) -> None:
+    """Somebody has stopped it: there is no pause."""
+    operator = sites.at_work(estates, one_group)
+    east = operator.estate.applications
+    east.set_running(east.clients["east", "consumer-packing-east"], False, operator.estate.crew.now_s)
+    result = operator.switchover(to="east")
+    assert result.outcome == "ok"
+    (pause,) = result.pauses
+    assert (pause["consumers"], pause["seconds"]) == ((), 0.0)
+    assert not east.clients["east", "consumer-packing-east"].is_running
+
+
+def test_a_member_that_nobody_knows_is_told_and_all_is_taken_back(estates: Estates) -> None:
+    """Who stays stands as long as that takes to see, and goes on; west works as before."""
+    operator = sites.at_work(estates, one_group)
+    operator.estate.clusters["east"].group("packing").members["by hand"] = ()
+    result = operator.switchover(to="east")
+    assert result.outcome == "undone"
+    assert "groups that still have members at east" in result.reason
+    assert "packing-east (group packing) (1)" in result.reason
+    operator.estate.live(10)
+    sites.assert_sound(operator, "west")
+    assert_packed_once(operator)
+
+
+def test_two_that_read_one_topic_there_are_refused(estates: Estates) -> None:
+    """One position would serve both, and each would miss what the other one reads."""
+
+    def both(file: Topology) -> Topology:
+        told = one_group(file)
+        return replace(
+            told,
+            consumers=tuple(
+                replace(c, topics=("orders", "west.orders"), landing=None)
+                if isinstance(c, Consumer) and c.name == "packing-east"
+                else c
+                for c in told.consumers
+            ),
+        )
+
+    operator = sites.at_work(estates, both)
+    with pytest.raises(
+        GateRefusedError,
+        match=r"packing-west and packing-east read west\.orders as group packing",
+    ):
+        operator.switchover(to="east")
