@@ -12,6 +12,7 @@ from orchestrator.topology.model import Consumer, Topology
 from tests.twin import test_active_sites as sites
 from tests.twin import truths
 from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
 
 PACKING = {"packing-west", "packing-east"}
@@ -139,6 +140,20 @@ def test_a_member_that_nobody_knows_is_told_and_all_is_taken_back(estates: Estat
     assert "packing-east (group packing) (1)" in result.reason
     operator.estate.live(10)
     sites.assert_sound(operator, "west")
+    assert_packed_once(operator)
+
+
+def test_what_is_taken_back_leaves_the_positions_of_who_stays(estates: Estates) -> None:
+    """Also where they have gone on for a while."""
+    operator = sites.at_work(estates, one_group)
+    operator.estate.record.harm_where(lambda entry: "primary: {" in str(entry), "dies after")
+    with pytest.raises(ProcessDied):
+        operator.switchover(to="east")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.live(5)
+    assert operator.abort().outcome == "undone"
+    operator.estate.live(5)
     assert_packed_once(operator)
 
 

@@ -28,7 +28,7 @@ from orchestrator.applications.groups.partial_positions import RecordPartialPosi
 from orchestrator.applications.groups.pausing import PauseMembers, ResumeMembers, SeeMembers
 from orchestrator.applications.groups.sharing import (
     Kept,
-    group_shared,
+    groups_apart,
     kept_at,
     pauses_foretold,
     write_beside,
@@ -105,7 +105,7 @@ class ConsumerGroups(ReadersOnHosts):
 
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `Kind`. On the way back they are judged once the place entered has rejoined."""
-        shared = group_shared(s)
+        shared = groups_apart(s)
         if s.case == "back":
             return (positions_known(s), *shared)
         if s.case == "planned":
@@ -341,7 +341,8 @@ class ConsumerGroups(ReadersOnHosts):
     @staticmethod
     def _save(book: Runbook, way: Way, part: _Part, after: After) -> Handle[SavedOffsets]:
         """What MirrorMaker has written for the groups, to put it back."""
-        save = SaveOffsets(cluster=way.entered.cluster, groups=part.groups)
+        kept = part.of(kept_at(way, way.entered.cluster))
+        save = SaveOffsets(cluster=way.entered.cluster, groups=part.groups, kept=kept)
         saved = book.add(save, id=way.id(f"save-offsets{part.mark}"), after=[after])
         book.tell(SAVED, saved)
         return saved

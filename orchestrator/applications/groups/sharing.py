@@ -45,7 +45,7 @@ def kept_at(way: Way, cluster: str) -> Kept:
     return {name: tuple(way.topology.topics_read(one)) for name, one in staying(way).items()}
 
 
-def group_shared(s: Situation) -> tuple[GateResult, ...]:
+def groups_apart(s: Situation) -> tuple[GateResult, ...]:
     """One position serves nobody twice, and who stays can be stopped for a moment; for such groups alone."""
     others = staying(s.way)
     if not others:
@@ -57,16 +57,16 @@ def group_shared(s: Situation) -> tuple[GateResult, ...]:
     if both:
         said = f"one position would serve two consumers at {away}: {listed(both)}"
         hint = "give each a `group` of its own, or let one of them read the topic"
-        return (gate_result("group-shared", "refused", measured, limit, said, hint),)
+        return (gate_result("groups-apart", "refused", measured, limit, said, hint),)
     if s.entered == s.way.home:
         said = f"{_names(others)} read on at {away}: who leaves gives up positions of its own alone"
-        return (gate_result("group-shared", "ok", measured, limit, said),)
+        return (gate_result("groups-apart", "ok", measured, limit, said),)
     found = clients_startable(s, [one.program for one in others.values()])
     if found.outcome != "ok":
         said = f"{_names(others)} cannot be stopped for the move: {found.reason}"
-        return (replace(found, id="group-shared", limit=limit, measured=measured, reason=said),)
+        return (replace(found, id="groups-apart", limit=limit, measured=measured, reason=said),)
     said = f"{_names(others)} at {away} pause for about {PAUSE_S:g} s, while positions are written"
-    return (gate_result("group-shared", "ok", measured, limit, said),)
+    return (gate_result("groups-apart", "ok", measured, limit, said),)
 
 
 def pauses_foretold(s: Situation) -> Mapping[str, object]:

@@ -65,6 +65,7 @@ def canary_consumer(
     back = topics_read_back(topology, consumer) if is_first else read
     return ConsumerConfig(
         name=name,
+        group=consumer.group_id,
         life=place.life,
         ledgers=ledgers,
         properties=dict(properties),

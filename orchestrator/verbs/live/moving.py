@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -92,6 +92,7 @@ def _moved_group(  # noqa: PLR0917 - what is moved, and under whose lock
         )
     starts = _landing_offsets(topology, mirror, consumer, target, landing)
     offsets = offsets_to_write(topology, mirror, [consumer], translations.rows, starts)[group]
+    offsets = _beside_others(topology, consumer, mirror, offsets)
     before = Snapshot(to, time.time(), target.committed([group]))
     if hand is not None:
         if translations.origin == "source":
@@ -233,6 +234,25 @@ def _landing_offsets(
     wanted = [tp for tp in partitions_to_read(topology, mirror, consumer) if tp.topic not in own]
     logs = target.log_ends(wanted)
     return {tp: log.start_offset if landing == "start" else log.end_offset for tp, log in logs.items()}
+
+
+def _beside_others(
+    topology: Topology, consumer: Consumer, mirror: Replication, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """What is written where the file has another consumer of the group: in topics of its own it goes on.
+
+    Raises `DcctlError` where one position would serve both.
+    """
+    others = [one for one in topology.consumers_of(mirror.target) if one.groups == consumer.groups]
+    own = {name: one for one in others for name in topology.topics_read(one)}
+    for name in map(mirror.mirrored_topic, topology.topics_read(consumer)):
+        if name in own and not mirror.keeps_names:
+            raise DcctlError(
+                f"consumer {consumer.called}",
+                f"reads {name} at {mirror.target} with one position for it and for {own[name].name}",
+                "give each a `group` of its own",
+            )
+    return {tp: at for tp, at in offsets.items() if tp.topic not in own}
 
 
 def _refuse_members(cluster: KafkaCluster, group: str) -> None:
