@@ -36,9 +36,10 @@ OF_A_SICK_SITE = {"source-sick"}
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
 OF_PARTS = {"selection"}
 """Only where a part moves, or is away: refused in `tests/twin/test_parts.py`, unmeasured in `tests/moves/test_parts.py`."""
-OF_ROUTES = {"other-site", "routes-usable", "landing-alone", "landing-read"}
+OF_ROUTES = {"groups-apart", "other-site", "routes-usable", "landing-alone", "landing-read"}
 """Only where positions are led by mirrors that go on, or sources go into a centre: refused and unmeasured in
-`tests/twin/test_active_sites.py` and `tests/twin/test_into_centre.py`, refused by real servers in `tests/layouts`."""
+`tests/twin/test_active_sites.py`, `test_one_group.py` and `test_into_centre.py`, by real servers in `tests/layouts`.
+"""
 """Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, GateUnknownError, PlaybookError
 from orchestrator.topology.model import Consumer, Topology
 from tests.twin import test_active_sites as sites
 from tests.twin import truths
+from tests.twin.applications import TwinPlaybooks
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
@@ -116,6 +118,18 @@ def test_whom_no_host_runs_refuses_the_move_by_name(estates: Estates) -> None:
     ):
         operator.switchover(to="east")
     assert operator.estate.record.done[began:] == []
+
+
+def test_hosts_that_cannot_be_listed_leave_it_open(estates: Estates, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whether they can be stopped."""
+
+    def silent(_self: object, _inventory: Path) -> None:
+        raise PlaybookError("inventory", "ansible-inventory cannot be run")
+
+    operator = sites.at_work(estates, one_group)
+    monkeypatch.setattr(TwinPlaybooks, "hosts", silent)
+    with pytest.raises(GateUnknownError, match=r"groups-apart unknown: packing-east \(group packing\)"):
+        operator.switchover(to="east")
 
 
 def test_who_does_not_work_is_not_started(estates: Estates) -> None:

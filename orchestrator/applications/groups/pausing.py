@@ -41,7 +41,7 @@ class SeeMembers(
     Look[MembersSeen],
     name="see-members",
     phase="translate",
-    title="See who is in the groups at {cluster} that positions are written for",
+    title="Count the members of groups at {cluster} that positions are written for",
     expected_s=0.1,
 ):
     """How many members groups have, and when that was: their pause is counted from then on.
@@ -78,7 +78,7 @@ class PauseMembers(
     Effect[Nothing],
     name="pause-members",
     phase="translate",
-    title="Let members of the groups at {cluster} pause",
+    title="Stop applications at {cluster} for a moment, until their groups are empty",
     expected_s=3.5,
     timeout_s=120.0,
 ):
@@ -112,7 +112,7 @@ class ResumeMembers(
     Effect[Pause],
     name="resume-members",
     phase="translate",
-    title="Let members of the groups at {cluster} go on",
+    title="Start applications at {cluster} again that were stopped for a moment",
     expected_s=4.0,
     timeout_s=120.0,
 ):

@@ -108,7 +108,7 @@ def write_beside(  # noqa: PLR0917 - what is written, behind what, and who pause
     pause = PauseMembers(
         cluster=entered.cluster, clients=programs, sites=entered.sites, groups=names, seen=seen
     )
-    title = f"Let {called} pause at {entered}: {_ONLY_EMPTY}"
+    title = f"Stop {called} at {entered} for a moment: {_ONLY_EMPTY}"
     stand = book.add(pause, id=way.id(f"pause-members{mark}"), title=title)
     written = book.add(write, id=step, after=[behind(stand, because=_ONLY_EMPTY)])
     resume = ResumeMembers(
@@ -118,7 +118,7 @@ def write_beside(  # noqa: PLR0917 - what is written, behind what, and who pause
         topics={name: tuple(way.topology.topics_read(one)) for name, one in pausing.items()},
         seen=seen,
     )
-    title = f"Let {called} go on at {entered}"
+    title = f"Start {called} at {entered} again"
     done = behind(written, because="positions are written by then")
     resumed.append(book.add(resume, id=way.id(f"resume-members{mark}"), title=title, after=[done]))
     return written
