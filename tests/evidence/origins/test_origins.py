@@ -14,49 +14,6 @@ from orchestrator.values import TopicPartition
 from tests.evidence.origins.worlds import CENTRES, EAST, SITES, WEST, World, records, shop_east
 
 
-from tests.drill.rehearsal import ROOT
-
-SITES = load_topology(ROOT / "tests" / "layouts" / "two-sites.yaml")
-ONE_GROUP = load_topology(ROOT / "tests" / "layouts" / "one-group.yaml")
-CENTRES = load_topology(ROOT / "tests" / "layouts" / "two-centres.yaml")
-WEST, EAST = Origin("west", "orders"), Origin("east", "orders")
-
-
-@dataclass
-class World:
-    """Ledgers as clients write them, and logs beside them; partition 0 of everything."""
-
-    topology: Topology
-    ledgers: Path
-    logs: dict[str, dict[TopicPartition, list[tuple[int, RecordId]]]] = field(default_factory=dict)
-
-    def sent(self, producer: str, life: int, numbers: Iterable[int], event: str = "ack") -> None:
-        """A producer's numbers are answered; those acknowledged stand in the log in that order."""
-        with LedgerWriter(sends_path(self.ledgers, producer, life), SENDS_COLUMNS) as ledger:
-            for number in numbers:
-                place = ("orders", 0, number) if event == "ack" else (None, None, None)
-                ledger.add(event, number, None, *place, 1_000, 1_001, 0, None)
-
-    def read(self, consumer: str, life: int, topic: str, records: Iterable[RecordId], first: int = 0) -> None:
-        """A consumer processes records of a topic, one behind the other from an offset on."""
-        with LedgerWriter(processed_path(self.ledgers, consumer, life), PROCESSED_COLUMNS) as ledger:
-            for offset, record in enumerate(records, first):
-                ledger.add(topic, 0, offset, *record, 1_002)
-
-    def stands(self, cluster: str, topic: str, records: Iterable[RecordId]) -> None:
-        """What a log holds."""
-        log = self.logs.setdefault(cluster, {}).setdefault(TopicPartition(topic, 0), [])
-        log.extend(enumerate(records, len(log)))
-
-    def compared(self, *, with_logs: bool = False, **words: object) -> Compared:
-        told = read_ledgers(self.topology, self.ledgers)
-        return compare_origins(self.topology, told, logs=self.logs if with_logs else None, **words)  # type: ignore[arg-type]
-
-    def of(self, consumer: str, origin: Origin, **words: object) -> OriginFigures:
-        found = self.compared(**words).readings  # type: ignore[arg-type]
-        return next(one for one in found if (one.consumer, one.origin) == (consumer, origin))
-
-
 @pytest.fixture
 def sites(tmp_path: Path) -> World:
     """Two active sites: west's applications have gone to east, and everything went well."""
@@ -237,37 +194,3 @@ def test_an_empty_comparison_shows_nothing(tmp_path: Path) -> None:
     """Each consumer that has read nothing of its own is a problem."""
     said = World(SITES, tmp_path).compared().problems()
     assert said == [f"{one.name}: no record was processed that it had to" for one in SITES.consumers]
-
-
-def packed_together(world: World, *, left_out: int = 0, twice: int = 0) -> None:
-    """West's packers are at east, in one group with those who are there: they divide what is written there."""
-    world.sent("shop-west", 1, range(10))
-    world.sent("shop-west", 2, range(10, 15))
-    world.sent("shop-east", 1, range(8))
-    west, there = records("shop-west", 1, range(10)), [*shop_east(8), *records("shop-west", 2, range(10, 15))]
-    world.read("packing-west", 1, "orders", west[:6])
-    world.read("packing-west", 2, "west.orders", west[6:], 6)
-    world.read("packing-west", 2, "orders", there[6 - twice : 13 - left_out], 6 - twice)
-    world.read("packing-east", 1, "orders", there[:6])
-    world.read("reporting", 1, "orders", west)
-    world.read("reporting", 2, "orders", there)
-
-
-def test_what_one_of_a_group_has_read_is_read_for_all_of_it(tmp_path: Path) -> None:
-    """Whichever of them it was: each counts what both have read where they are one group."""
-    world = World(ONE_GROUP, tmp_path)
-    packed_together(world)
-    assert world.compared().problems() == []
-    windows = {"packing-west": [{TopicPartition("orders", 0): (8, None)}]}
-    assert world.compared(windows=windows).problems() == []  # type: ignore[arg-type]
-    assert (of := world.of("packing-east", EAST)).read == of.expected == 13
-
-
-def test_what_nobody_of_a_group_has_read_is_skipped_and_what_two_have_is_again(tmp_path: Path) -> None:
-    """It is said of each of them."""
-    world = World(ONE_GROUP, tmp_path / "skipped")
-    packed_together(world, left_out=2)
-    assert world.of("packing-east", EAST).skipped == tuple(records("shop-west", 2, range(13, 15)))
-    world = World(ONE_GROUP, tmp_path / "again")
-    packed_together(world, twice=1)
-    assert world.of("packing-east", EAST).again == (RecordId("shop-east", 5, 1),)
