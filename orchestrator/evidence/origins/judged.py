@@ -100,7 +100,7 @@ class Judged(NamedTuple):
 def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
     """Compare everything and judge it. `logs`: of each cluster that is there in the end."""
     topology = rehearsed.topology
-    moves = found_of(Records(topology, told, logs), moves_of(rehearsed.results))
+    moves = found_of(Records(topology, told, logs), moves_of(topology, rehearsed.results))
     found = compare_origins(topology, told, logs=logs, windows=_stays(rehearsed, told))
     successes = Successes.of(topology, told)
     twice = frozenset(record for copy in found.copies for record in (*copy.twice, *copy.resent))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
+from orchestrator.evidence.audit.inputs import names_of_groups
 from orchestrator.evidence.audit.moves import MoveFigures
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.compared import Logs
@@ -73,13 +74,13 @@ class Moved:
         return one.cluster == self.home and standby_of(topology, one) == self.away
 
 
-def moves_of(results: Sequence[Mapping[str, Any]]) -> tuple[Moved, ...]:
+def moves_of(topology: Topology, results: Sequence[Mapping[str, Any]]) -> tuple[Moved, ...]:
     """Moves from the results of their runs, as `result.json` has them, in their order."""
     found: list[Moved] = []
     for result in results:
         plan = result["plan"]
         home = str(result["target"] if plan["verb"] == "failback" else result["source"])
-        rows = list(result["translations"])
+        rows, called = list(result["translations"]), names_of_groups(topology, home)
         found.append(
             Moved(
                 verb=str(plan["verb"]),
@@ -92,7 +93,7 @@ def moves_of(results: Sequence[Mapping[str, Any]]) -> tuple[Moved, ...]:
                 reason=str(result["reason"]),
                 asked_at_s=float(result["asked_at_s"]),
                 ended_at_s=float(result["ended_at_s"]),
-                positions=tuple(_placed(row) for row in rows if _is_placed(row)),
+                positions=tuple(_placed(row, called) for row in rows if _is_placed(row)),
                 unwritten=tuple(
                     f"{row['group']} at {row['topic']}-{row['partition']}"
                     for row in rows
@@ -117,10 +118,10 @@ def _is_placed(row: Mapping[str, Any]) -> bool:
     return row["source_offset"] is not None and row["target_offset"] is not None
 
 
-def _placed(row: Mapping[str, Any]) -> Placed:
+def _placed(row: Mapping[str, Any], called: Mapping[str, str]) -> Placed:
     number = int(row["partition"])
     return Placed(
-        consumer=str(row["group"]),
+        consumer=called.get(str(row["group"]), str(row["group"])),
         left=TopicPartition(str(row["topic"]), number),
         left_offset=int(row["source_offset"]),
         entered=TopicPartition(str(row["target_topic"]), number),
