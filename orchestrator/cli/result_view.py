@@ -26,6 +26,12 @@ def render_result(result: RunResult, console: Console, *, full: bool = False) ->
     _render_steps(result, console, full=full)
     render_producers(result.producers, console, full=full)
     render_loss(result.loss, console, full=full)
+    for pause in result.pauses:
+        if pause["consumers"]:
+            names, seconds = ", ".join(pause["consumers"]), pause["seconds"]
+            stood = "an unknown time: not seen to read again" if seconds is None else f"{seconds:.1f} s"
+            mark = MARKS["unknown" if seconds is None else "ok"]
+            console.print(f"  {mark} {escape(names)} paused at {pause['cluster']} for {stood}")
     said = phases_in_words(result.phases, result.started_at_s)
     console.print(f"  [dim]phases overlap, seconds after the command: {said}[/]")
     if result.outcome != "undone":

@@ -10,6 +10,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, dry_run_line, render_plan
+from orchestrator.cli.marks import MARKS
 from orchestrator.cli.result_view import render_result
 from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import Plan, RunEvent, to_json
@@ -190,3 +191,34 @@ def test_the_end_of_a_way_back_names_both_topics_of_each_position() -> None:
     render_result(result, console, full=True)
     words = console.export_text().split()
     assert words[words.index("billing") :][:6] == ["billing", "orders-3", "1,200", "1,100", "nothing", "0"]
+
+
+def test_the_end_of_a_move_says_for_how_long_who_stays_had_to_pause() -> None:
+    """Or that nobody has seen the end of it; nothing where nobody had to."""
+    pauses = [
+        {"consumers": ["packing-east"], "cluster": "east", "seconds": 3.21},
+        {"consumers": ["audit-east"], "cluster": "east", "seconds": None},
+        {"consumers": [], "cluster": "east", "seconds": 0.0},
+    ]
+    result = RunResult(
+        run_id="r",
+        outcome="ok",
+        reason="",
+        source="west",
+        target="east",
+        started_at_s=0.0,
+        decided_at_s=0.0,
+        ended_at_s=1.0,
+        plan=to_json(PLAN),
+        gates=[],
+        predicted={},
+        phases=[{"name": "fence", "seconds": 1.0, "started_at_s": 0.0}],
+        pauses=pauses,
+    )
+    console = Console(record=True, width=200)
+    render_result(result, console)
+    said = [line for line in console.export_text().splitlines() if "paused" in line]
+    assert said == [
+        "  ✓ packing-east paused at east for 3.2 s",
+        f"  {MARKS['unknown']} audit-east paused at east for an unknown time: not seen to read again",
+    ]
