@@ -10,7 +10,6 @@ from dataclasses import replace
 from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, dry_run_line, render_plan
-from orchestrator.cli.marks import MARKS
 from orchestrator.cli.result_view import render_result
 from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import Plan, RunEvent, to_json
@@ -220,5 +219,5 @@ def test_the_end_of_a_move_says_for_how_long_who_stays_had_to_pause() -> None:
     said = [line for line in console.export_text().splitlines() if "paused" in line]
     assert said == [
         "  ✓ packing-east paused at east for 3.2 s",
-        f"  {MARKS['unknown']} audit-east paused at east for an unknown time: not seen to read again",
+        "  ? audit-east paused at east for an unknown time: not seen to read again",
     ]
