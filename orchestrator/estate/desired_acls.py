@@ -8,7 +8,7 @@ from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.mirror_ref import ref_to
 from orchestrator.topology.landing import landings_read, topics_there
-from orchestrator.topology.model import Replication, Topology
+from orchestrator.topology.model import Consumer, Replication, Topology
 from orchestrator.topology.standby import standby_of
 from orchestrator.values import Acl, Pattern
 
@@ -81,23 +81,36 @@ def _transactional_rules(principal: str, transactional_id: str) -> Iterator[Acl]
 
 
 def _consumer_rules(topology: Topology, cluster: str) -> Iterator[Acl]:
+    by_name = {one.name: _topics_of(topology, one, cluster) for one in topology.consumers}
+    by_group: dict[str, set[str]] = {}
     for consumer in topology.consumers:
-        if not consumer.principal:
-            continue
-        mirror = topology.mirror(consumer.cluster, cluster)
-        read = topology.topics_read(consumer)
-        if consumer.cluster == cluster:
-            topics = {*read, *landings_read(topology, consumer)}
-        elif mirror is not None:
-            topics = {name for topic in read for name in _after_a_move(topology, mirror, topic)}
-        elif standby_of(topology, consumer) == cluster:
-            # By name it asks for what sources bring to its own cluster wherever it works.
-            topics = {*topics_there(topology, consumer), *landings_read(topology, consumer)}
-        else:
+        for group in consumer.groups:
+            by_group.setdefault(group, set()).update(by_name[consumer.name] or ())
+    for consumer in topology.consumers:
+        topics = by_name[consumer.name]
+        if not consumer.principal or topics is None:
             continue
         for topic in sorted(topics):
             yield from allowed(consumer.principal, "TOPIC", topic, _READER)
+        # The member that leads a group divides all of its topics, but none that it cannot describe.
+        others = {topic for group in consumer.groups for topic in by_group[group]} - topics
+        for topic in sorted(others):
+            yield from allowed(consumer.principal, "TOPIC", topic, ("DESCRIBE",))
         yield from consumer.acls()
+
+
+def _topics_of(topology: Topology, consumer: Consumer, cluster: str) -> set[str] | None:
+    """What a consumer reads at a cluster, or may after a move; None where it never works there."""
+    mirror = topology.mirror(consumer.cluster, cluster)
+    read = topology.topics_read(consumer)
+    if consumer.cluster == cluster:
+        return {*read, *landings_read(topology, consumer)}
+    if mirror is not None:
+        return {name for topic in read for name in _after_a_move(topology, mirror, topic)}
+    if standby_of(topology, consumer) == cluster:
+        # By name it asks for what sources bring to its own cluster wherever it works.
+        return {*topics_there(topology, consumer), *landings_read(topology, consumer)}
+    return None
 
 
 def _after_a_move(topology: Topology, mirror: Replication, topic: str) -> Iterator[str]:

@@ -198,6 +198,15 @@ class Applications:
             group.members[client.name] = tuple(self.topics_at(consumer, cluster))
             client.positions = {}
             client.owes = 0.0
+        leader = (
+            self._groups[next(iter(group.members))].principal
+            if group.members.keys() <= self._groups.keys()
+            else None
+        )
+        subscribed = {topic for topics in group.members.values() for topic in topics}
+        group.hidden = {
+            topic for topic in subscribed if leader and not cluster.may(leader, "DESCRIBE", "TOPIC", topic)
+        }
         client.owes += float("inf") if client.rate_per_s is None else client.rate_per_s * seconds
         seen = self.ledger.processed.setdefault(consumer.name, {})
         for tp in group.assigned(cluster.partitions(self.topics_at(consumer, cluster)), client.name):

@@ -112,16 +112,22 @@ class Topic:
 
 @dataclass
 class Group:
-    """One consumer group: committed offsets, and who is in it, with the topics that each subscribes to."""
+    """One consumer group: committed offsets, and who is in it, with the topics that each subscribes to.
+
+    `hidden`: topics that its leader, the first member, may not describe: it gives them to nobody.
+    """
 
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
 
     def assigned(self, partitions: Iterable[TopicPartition], member: str) -> list[TopicPartition]:
         """Those of these partitions that a member reads: each goes to one of those who subscribe to it."""
         found = []
         for tp in partitions:
             readers = sorted(name for name, topics in self.members.items() if tp.topic in topics)
+            if tp.topic in self.hidden:
+                continue
             if readers and readers[tp.partition % len(readers)] == member:
                 found.append(tp)
         return found

@@ -168,7 +168,7 @@ class TwinKafka(Asked):
         for name in sorted(set(groups)):
             self.coordinated(name, "describing group", timeout_s)
             group = self.cluster.group(name)
-            topics = {topic for read in group.members.values() for topic in read}
+            topics = {topic for read in group.members.values() for topic in read} - group.hidden
             found[name] = frozenset(self.cluster.partitions(sorted(topics)))
             self.record.see("see", self.name, f"what members of {name} read")
         return found
