@@ -150,7 +150,9 @@ def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSO
     simulation = _opened(name)
     host, servers = simulation.meant(target)
     if servers is not None:
-        host.kill(servers)
+        # What is down already, by `sim kill` or by itself, only starts.
+        if running := [server for server in servers if host.states().get(server) == "RUNNING"]:
+            host.kill(running)
         host.start(servers)
         _emit_fault(simulation, target, as_json, f"{target} starts")
         return

@@ -120,6 +120,8 @@ class ToyHost:
     def _do(self, kind: str, names: Sequence[str] | None, of_host: str, of_server: str) -> None:
         if names is None:
             self.state = of_host
+        elif idle := [name for name in names if self.servers[name].state in {"STOPPED", "EXITED"}]:
+            raise SimulationError(self.name, f"no process to {kind} of {', '.join(idle)}")
         self._put(list(self.servers) if names is None else names, of_server)
         for target in [self.name] if names is None else [f"{self.name}/{name}" for name in names]:
             self._tell(kind, target)
