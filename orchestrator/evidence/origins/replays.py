@@ -1,8 +1,10 @@
 """Records that stand twice in a copy: copied again by a worker that was killed, or not to be explained. Pure.
 
 A worker stores how far it has come each flush interval. One that is killed copies again, once it is back,
-what it had copied since: those records stand a second time behind the first, and before what was written once
-everything was at work again.
+what it had copied since. Its site comes back in two steps: brokers start closed, and anew when they are let
+open, while the worker catches up with what was written meanwhile; what it has copied of that and not stored
+is copied again as well. All of those records stand a second time behind the first, and before what was
+written once everything was at work again.
 """
 
 from __future__ import annotations
@@ -45,20 +47,22 @@ def replayed(  # noqa: PLR0917 - what a comparison is made of
     """Tell the records of a copy that stand twice apart. `at_work`: see `judged.Rehearsed`."""
     killed = [lost for lost in losses if lost.cluster == copy.cluster and lost.returned_at_s is not None]
     ends = at_work.get(copy.cluster, {}) if killed else {}
-    twice, beyond = frozenset(copy.twice), set[RecordId]()
+    twice, beyond, before = frozenset(copy.twice), set[RecordId](), set[RecordId]()
     for at, records in logs.get(copy.cluster, {}).items():
         if at.topic == copy.topic:
             seen = set[RecordId]()
             for offset, record in records:
-                if record in twice and record in seen and offset >= ends.get(at, 0):
+                if offset < ends.get(at, 0):
+                    before.add(record)
+                elif record in twice and record in seen:
                     beyond.add(record)
                 seen.add(record)
     mirror = topology.mirror(copy.origin.cluster, copy.cluster)
     interval_s = _BESIDE_S + _FLUSHES * (0.0 if mirror is None else mirror.offset_flush_interval_s)
     at_most = sum(
-        any(lost.at_s - interval_s <= ack.at_ms / 1000 <= lost.at_s + _BESIDE_S for lost in killed)
-        for ack in told.acked.values()
-        if ack.origin == copy.origin
+        any(lost.at_s - interval_s <= ack.at_ms / 1000 for lost in killed)
+        for record, ack in told.acked.items()
+        if ack.origin == copy.origin and record in before
     )
     return Replayed(
         cluster=copy.cluster,
