@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.kafka.records import count_committed
 from orchestrator.errors import SimulationError
+from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.moves.request import FailbackRequest
+from orchestrator.replication.engine import engine_of
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.cases import accepted_reread
@@ -33,6 +35,7 @@ from orchestrator.verbs.live.run_result import RunResult
 
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
+_COPYING_TIMEOUT_S = 60.0
 _POLL_S = 1.0
 
 
@@ -81,6 +84,8 @@ class ReturnDrill(Drill):
         simulation.await_site(dc, self.tell.stage)
         if self.standing is not None:
             self.standing.returned(dc)
+        # As somebody would who looks before going home: where they do not come, a gate says so.
+        self._await("return", lambda: _are_copying(simulation, dc), _COPYING_TIMEOUT_S, None)
         self._mark(f"{dc} is back")
 
     def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> RunResult:
@@ -178,3 +183,12 @@ def _unseen(simulation: Simulation, watched: Watched, since_s: float) -> list[st
     missing = list(unwatched(history, watched))
     seen_s = history.last_good_at_s or 0.0
     return missing if seen_s >= since_s else [f"the watcher has not seen {watched.cluster} yet", *missing]
+
+
+def _are_copying(simulation: Simulation, dc: str) -> bool:
+    """Whether the file's mirrors whose workers have come back with a data centre run."""
+    topology = simulation.topology
+    mirrors = [m for m in topology.replication if topology.clusters[m.target].datacenters == (dc,)]
+    states = {m.target: connect_cluster(topology, m.target).connectors() for m in mirrors}
+    copiers = [(states[m.target], engine_of(m).copier(m)) for m in mirrors]
+    return all(name in here and here[name].state == "RUNNING" for here, name in copiers)
