@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, PlaybookError
 from orchestrator.topology.model import Consumer, Topology
+from orchestrator.watch.status import mirror_status
 from tests.twin import test_active_sites as sites
 from tests.twin import truths
 from tests.twin.applications import TwinPlaybooks
@@ -169,6 +170,27 @@ def test_what_is_taken_back_leaves_the_positions_of_who_stays(estates: Estates) 
     assert operator.abort().outcome == "undone"
     operator.estate.live(5)
     assert_packed_once(operator)
+
+
+def test_a_run_that_dies_meanwhile_says_who_stands(estates: Estates) -> None:
+    """Whoever looks sees it, and nothing of it once they have been started again."""
+    operator = sites.at_work(estates, one_group)
+    operator.estate.record.harm_where(lambda entry: entry.verb == "commit offset", "dies after")
+    with pytest.raises(ProcessDied):
+        operator.switchover(to="east")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    estate = operator.estate
+    mirror = estate.topology.replication[0]
+
+    def told() -> str:
+        found = mirror_status(estate.topology, mirror, servers=estate.servers)["last_move"]
+        return str(found["where_now"])
+
+    # Five of west, and packing-east.
+    assert "producer-shop-west, consumer-packing-west, consumer-reporting and 3 more stopped" in told()
+    assert operator.abort().outcome == "undone"
+    assert "stopped" not in told()
 
 
 def test_two_that_read_one_topic_there_are_refused(estates: Estates) -> None:
