@@ -311,7 +311,7 @@ def _of_fates(judged: Measurements) -> Iterator[Finding]:
             yield Finding(
                 "invalid",
                 f"loss of {judged.rehearsed.home}: {fate.name} of {fate.cluster} {fate.happened}, and "
-                f"dcctl explain says that it {fate.stated}",
+                f"dcctl explain FILE says that it {fate.stated}",
             )
 
 

@@ -107,7 +107,7 @@ def _of_applications(report: Report) -> Iterator[str]:
         )
     )
     is_as_stated = all(one.is_as_stated for one in report.applications)
-    ending = "as dcctl explain had said of each" if is_as_stated else "and not all as dcctl explain had said"
+    ending = "as had been stated of each" if is_as_stated else "and not all as had been stated"
     which = " each time" if len(report.faults) > 1 and _is_alike(report) else ""
     yield f"Of {counted(len(last), 'application')} {said}{which}, {ending}."
 

@@ -59,7 +59,7 @@ def _selection_by_record(s: Situation) -> GateResult:
     measured = f"{plural(len(names), 'application')}, {sum(map(bool, map(known.by, names)))} at {s.away}"
     if known.unnamed:
         said = f"which applications run {known.unnamed} has moved is not in its short record"
-        hint = f"dcctl show {known.unnamed}; then move all of them"
+        hint = f"dcctl show {known.unnamed} FILE; then move all of them"
         return gate_result("selection", "unknown", measured, limit, said, hint)
     reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:

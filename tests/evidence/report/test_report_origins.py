@@ -51,7 +51,7 @@ def test_there_and_back_it_says_what_came_late_and_who_went_where(tmp_path: Path
     report = parse_report(data)
     assert report.verdict == "valid"
     said = told(report).replace("\u00a0", " ")
-    assert "Of 7 applications 5 went to east and 2 worked on, as dcctl explain had said of each." in said
+    assert "Of 7 applications 5 went to east and 2 worked on, as had been stated of each." in said
     assert (
         "2 acknowledged records had not been copied when the site was lost (the plans had said at most 4)"
         in said
@@ -96,4 +96,4 @@ def test_what_is_not_as_stated_stands_out(tmp_path: Path) -> None:
     data = report_of(story)
     assert parse_report(data).verdict == "invalid"
     assert "! shop-dc1: works on, and waits was stated" in shown(data)
-    assert "and not all as dcctl explain had said" in told(parse_report(data))
+    assert "and not all as had been stated" in told(parse_report(data))
