@@ -121,9 +121,11 @@ def read_ledgers(topology: Topology, ledgers: Path) -> Told:
         found: dict[RecordId, tuple[Reading, ...]] = {}
         notes[consumer.name] = []
         for life in lived:
+            positions = positions_path(ledgers, consumer.name, life)
+            with _naming(consumer.name, positions, unreadable):
+                notes[consumer.name] += _notes(positions, life)
             path = audited_kind(consumer.kind).ledger.path(ledgers, consumer.name, life)
             with _naming(consumer.name, path, unreadable):
-                notes[consumer.name] += _notes(positions_path(ledgers, consumer.name, life), life)
                 for record, reading in _readings(topology, consumer, ledgers, life):
                     found[record] = (*found.get(record, ()), reading)
         processed[consumer.name] = found
@@ -213,8 +215,10 @@ def _whole_lines(path: Path) -> Iterator[list[str]]:
 
 
 def _notes(path: Path, life: int) -> Iterator[Note]:
-    if not path.exists():
-        return
+    """A consumer writes down that it has started: without that line nothing is known of its commits."""
+    _refuse_damaged(path)
+    if not completeness(path).rows:
+        raise ValueError("it has no whole line")
     with path.open(encoding="utf-8", newline="") as file:
         for fields in csv.reader(file):
             if len(fields) == len(POSITIONS_COLUMNS) and fields[-1] == END_MARK and fields[1]:

@@ -196,5 +196,26 @@ def test_what_was_not_committed_and_was_copied_again_is_one_record_all_the_same(
     assert "reporting, orders of dc2: 2 records processed again" in returned.said()
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: path.unlink(), "no ledger life-1.positions.csv"),
+        (lambda path: path.write_text("a\nb\nc\nd\n"), "its ledger life-1.positions.csv cannot be read: more lines"),
+        (lambda path: path.write_text(""), "its ledger life-1.positions.csv cannot be read: it has no whole line"),
+        (lambda path: path.write_text("event,topic\nstart"), "its ledger life-1.positions.csv cannot be read: it has no"),
+    ],
+)  # fmt: skip
+def test_without_its_commits_a_consumer_is_not_excused(
+    returned: Story, damage: Callable[[Path], object], said: str
+) -> None:
+    """Whether what it processed again had been committed is then not known, and nor is anything else of it."""
+    returned.losses = [replace(returned.losses[0], cluster="centre")]
+    returned.world.read("reporting", 1, "dc2.orders", world_records(0, 8), 0, at_s=33)
+    damage(positions_path(returned.world.ledgers, "reporting", 1))
+    found = returned.judged()
+    assert [reason for reason in found.reasons if reason.startswith(f"reporting: {said}")]
+    assert not [reason for reason in found.reasons if "reporting, orders" in reason]
+
+
 def world_records(first: int, until: int) -> list[RecordId]:
     return records("shop-dc2", 1, range(first, until))

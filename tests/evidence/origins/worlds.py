@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.evidence.audit.ledgers import PROCESSED_COLUMNS, SENDS_COLUMNS, processed_path, sends_path
+from orchestrator.evidence.audit.ledgers import (
+    POSITIONS_COLUMNS,
+    PROCESSED_COLUMNS,
+    SENDS_COLUMNS,
+    positions_path,
+    processed_path,
+    sends_path,
+)
 from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins import Compared, Origin, OriginFigures, compare_origins, read_ledgers
@@ -59,6 +66,10 @@ class World:
         at_s: float = 1.0,
     ) -> None:
         """A consumer processes records of a topic, one behind the other from an offset on, one a second."""
+        positions = positions_path(self.ledgers, consumer, life)
+        if not positions.exists():
+            with LedgerWriter(positions, POSITIONS_COLUMNS) as notes:
+                notes.add("start", None, None, None, 0, None)
         with LedgerWriter(processed_path(self.ledgers, consumer, life), PROCESSED_COLUMNS) as ledger:
             for place, record in enumerate(records):
                 ledger.add(topic, 0, first + place, *record, round((at_s + place) * 1000) + 2)
