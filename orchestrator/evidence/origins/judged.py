@@ -6,6 +6,7 @@ that should. What a loss may cost had been stated by the plan of the move, and b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from orchestrator.evidence.origins.compared import Compared, Logs, compare_origi
 from orchestrator.evidence.origins.compared import Window as StayWindow
 from orchestrator.evidence.origins.fates import WAITS, WORKS_ON, Fate, Lost, fates
 from orchestrator.evidence.origins.moved import MoveFound, Records, found_of, moves_of
+from orchestrator.evidence.origins.names import name_at
 from orchestrator.evidence.origins.pauses import Successes, Window, pause_s
 from orchestrator.evidence.origins.replays import Replayed, replayed
 from orchestrator.evidence.origins.stays import stays
@@ -175,7 +177,7 @@ def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
     is_known = writers.isdisjoint(told.unreadable)
     if is_known:
         yield from _of_copies(judged)
-        yield from _of_losses(judged)
+        yield from _of_losses(judged, told)
         yield from _of_readings(judged, told)
     for move in judged.moves:
         yield from _of_run(move)
@@ -188,14 +190,16 @@ def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
 
 def _of_copies(judged: Measurements) -> Iterator[Finding]:
     """What is missing or stands twice. The tail of a site that stayed away is judged by `_of_losses`."""
-    lost_for_good = {(one.move.source, one.move.target) for one in judged.moves if one.missing}
     explained = {(one.cluster, one.topic): one for one in judged.replays}
     for copy in judged.compared.copies:
         subject = f"{copy.origin} in {copy.topic} at {copy.cluster}"
         if copy.hole:
             yield _invalid(subject, copy.hole, "acknowledged, missing before later ones")
-        if copy.tail and (copy.origin.cluster, copy.cluster) not in lost_for_good:
-            yield _invalid(subject, copy.tail, "acknowledged, missing at the end")
+        lost = frozenset[RecordId]().union(
+            *(one.missing for one in judged.moves if one.move.target == copy.cluster)
+        )
+        if tail := [record for record in copy.tail if record not in lost]:
+            yield _invalid(subject, tail, "acknowledged, missing at the end")
         replay = explained.get((copy.cluster, copy.topic))
         if replay is not None and replay.unexplained:
             yield _invalid(subject, replay.unexplained, "there more than once")
@@ -208,22 +212,25 @@ def _of_copies(judged: Measurements) -> Iterator[Finding]:
             yield Finding("invalid", f"{subject}: {copy.reordered:,} records out of order")
 
 
-def _of_losses(judged: Measurements) -> Iterator[Finding]:
+def _of_losses(judged: Measurements, told: Told) -> Iterator[Finding]:
     """What a lost site had and its copies had not, against what the plan of its failover had stated."""
+    topology = judged.rehearsed.topology
     for one in judged.moves:
-        if not one.move.is_of_a_loss or not one.move.loss:
+        if not one.move.is_of_a_loss:
             continue
-        counts = dict.fromkeys(one.move.loss, 0)
-        producers = {producer.name: producer for producer in judged.rehearsed.topology.producers}
-        for record in (*one.late, *one.missing):
-            topics = producers[record.producer].topics
-            counts[topics[record.sequence % len(topics)]] += 1
+        move, subject = one.move, f"loss of {one.move.source}"
+        origins = {ack.origin for ack in told.acked.values() if ack.origin.cluster == move.source}
+        copied = {origin.topic: name_at(topology, origin, move.target) for origin in origins}
+        counts = Counter(told.acked[record].origin.topic for record in (*one.late, *one.missing))
         topics_lost = {
-            name: {"lost": {"tail": count}, "indeterminate": {"absent": None}}
-            for name, count in counts.items()
+            topic: {"lost": {"tail": counts[topic]}, "indeterminate": {"absent": None}}
+            for topic in sorted({topic for topic, copy in copied.items() if copy} | {*move.loss})
         }
-        for found in losses_as_stated(topics_lost, one.move.loss):
-            yield Finding(found.verdict, f"loss of {one.move.source}: {found.reason}")
+        for found in losses_as_stated(topics_lost, move.loss):
+            yield Finding(found.verdict, f"{subject}: {found.reason}")
+        ended = {at.topic for at in move.mirrored_ends}
+        for copy in sorted({copy for copy in copied.values() if copy} - ended):
+            yield Finding("unknown", f"{subject}: the run does not say where {copy} at {move.target} ended")
 
 
 def _of_readings(judged: Measurements, told: Told) -> Iterator[Finding]:
