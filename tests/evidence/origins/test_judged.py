@@ -174,7 +174,9 @@ def test_who_does_not_do_what_explain_says_is_named(returned: Story) -> None:
     lines = sends_path(returned.world.ledgers, "shop-dc2", 1)
     kept = [line for line in lines.read_text().splitlines(keepends=True) if not 12 <= _second(line) < 31]
     lines.write_text("".join(kept))
-    assert "loss of dc1: shop-dc2 of dc2 waits, and dcctl explain FILE says that it works on" in returned.said()
+    assert (
+        "loss of dc1: shop-dc2 of dc2 waits, and dcctl explain FILE says that it works on" in returned.said()
+    )
 
 
 def _second(line: str) -> int:
