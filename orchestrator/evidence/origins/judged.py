@@ -54,7 +54,10 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurements:
-    """Everything that was measured. `windows`: one for each loss and planned move, up to the next one."""
+    """Everything that was measured. `windows`: one for each loss and planned move, up to the next one.
+
+    `unread`: a sentence for each log that has to be there by the file and was not looked at.
+    """
 
     rehearsed: Rehearsed
     told: Told
@@ -65,6 +68,7 @@ class Measurements:
     uncommitted: Mapping[str, frozenset[RecordId]]
     successes: Successes
     windows: tuple[Window, ...]
+    unread: tuple[str, ...] = ()
 
     def pauses(self, client: Consumer | Producer) -> list[float | None]:
         """A client's pause in each window: until it worked where a move took it, or the longest of one that
@@ -118,9 +122,26 @@ def judge_origins(rehearsed: Rehearsed, told: Told, logs: Logs) -> Judged:
         },
         successes=successes,
         windows=tuple(_windows(rehearsed, moves)),
+        unread=tuple(_unread(rehearsed, told, logs)),
     )
     verdict, reasons = verdict_of(*_findings(measured, told))
     return Judged(measured, verdict, tuple(reasons))
+
+
+def _unread(rehearsed: Rehearsed, told: Told, logs: Logs) -> Iterator[str]:
+    """Of what was acknowledged: where it is written and where the file's mirrors copy it, sites that stayed
+    away left out.
+    """
+    topology = rehearsed.topology
+    gone = {lost.cluster for lost in rehearsed.losses if lost.returned_at_s is None}
+    for origin in sorted({ack.origin for ack in told.acked.values()}):
+        for cluster in topology.clusters:
+            is_copied = topology.is_mirrored(origin.topic, origin.cluster, cluster)
+            name = name_at(topology, origin, cluster) if is_copied or cluster == origin.cluster else None
+            if name is None or cluster in gone:
+                continue
+            if not any(tp.topic == name for tp in logs.get(cluster, {})):
+                yield f"{name} at {cluster}: the log of {origin} there was not read, or is empty"
 
 
 def _stays(rehearsed: Rehearsed, told: Told) -> dict[str, list[StayWindow]]:
@@ -171,7 +192,7 @@ def _replays(rehearsed: Rehearsed, told: Told, logs: Logs, found: Compared) -> I
 
 
 def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
-    yield from (Finding("unknown", reason) for reason in told.unreadable.values())
+    yield from (Finding("unknown", reason) for reason in (*told.unreadable.values(), *judged.unread))
     writers = {producer.name for producer in judged.rehearsed.topology.producers}
     # For want of a producer's ledger no record is called missing, lost or read again.
     is_known = writers.isdisjoint(told.unreadable)

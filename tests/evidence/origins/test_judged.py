@@ -140,6 +140,20 @@ def test_of_a_site_that_stays_away_only_what_its_plan_may_have_lost_is_excused(s
     assert at_east in story.said()
 
 
+def test_a_place_that_was_not_looked_at_leaves_the_verdict_open(story: Story) -> None:
+    """A whole cluster, or a copy of it: nobody knows what is there; it is not valid for want of a look."""
+    logs = dict(story.world.logs)
+    for cluster, topic in (("east", "west.orders"), ("west", "east.orders"), ("east", "orders")):
+        story.world.logs = {
+            **logs,
+            cluster: {tp: of for tp, of in logs[cluster].items() if tp.topic != topic},
+        }
+        assert story.judged().verdict != "valid"
+        assert f"{topic} at {cluster}: the log of" in story.said()
+    story.world.logs = {name: of for name, of in logs.items() if name != "east"}
+    assert "orders at east: the log of orders of east there was not read" in story.said()
+
+
 def test_what_a_killed_worker_copies_again_is_told_from_what_stands_twice_otherwise(story: Story) -> None:
     """Behind the records of before and before those of after the return, and no more than it may be."""
     log, at = story.world.logs["west"], TopicPartition("east.orders", 0)
