@@ -46,6 +46,11 @@ def connector_names(replication: Replication) -> ConnectorNames:
     return ConnectorNames(f"{stem}-source", f"{stem}-checkpoint", f"{stem}-heartbeat")
 
 
+def is_at_rest(states: Mapping[str, str], replication: Replication) -> bool:
+    """Whether somebody has stopped or paused the connector that copies; `states` as Connect tells them."""
+    return states.get(connector_names(replication).source) in {"STOPPED", "STOPPING", "PAUSED"}
+
+
 def names_of(topology: Topology, mirror: MirrorRef) -> ConnectorNames:
     """Those of a mirror of the file, or of the way back."""
     return connector_names(mirror.of(topology))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.mirrors.mirrormaker2.connectors import connector_names
+from orchestrator.mirrors.mirrormaker2.connectors import connector_names, is_at_rest
 from orchestrator.moves.gates.source import loss_window
 from orchestrator.moves.not_copied import passed_over
 from orchestrator.moves.prediction import (
@@ -36,9 +36,11 @@ def rejoining(s: Situation) -> Rejoining | None:
     last_read, epoch_ends = s.own_copying.read.value, s.target.epoch_ends.value
     if home is None or copied is None or last_read is None or epoch_ends is None:
         return None
+    # One that stands starts again for all of its topics.
+    is_for_all = is_at_rest(s.own_copying.states.value or {}, s.own_mirror)
     return rejoining_side(
         s.topology,
-        s.own_part,
+        s.own_mirror if is_for_all else s.own_part,
         home=home,
         copied=copied,
         last_read=last_read,

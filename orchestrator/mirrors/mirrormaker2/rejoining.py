@@ -8,7 +8,8 @@ from dataclasses import replace
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
-from orchestrator.mirrors.connect import Workers
+from orchestrator.mirrors.connect import Workers, connector_states
+from orchestrator.mirrors.mirrormaker2.connectors import is_at_rest
 from orchestrator.mirrors.mirrormaker2.copying import Copying
 from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
@@ -61,7 +62,8 @@ class CompareRejoining(
     """The primary's logs as they stand now, held: against the mirror's position and what was recorded.
 
     `accept_loss`: records that may be missing; `accept_unrecorded`: go on where nobody recorded how logs
-    stood. `topics`: those that have come back, where the mirror has gone on with others (none: all).
+    stood. `topics`: those that have come back, where the mirror has gone on with others (none: all). Where it
+    stands it starts again for all of its topics, and all are compared.
     """
 
     mirror: MirrorRef
@@ -78,7 +80,8 @@ class CompareRejoining(
             return Unknown(f"the records of earlier runs cannot be read: {error.problem}")
         topology, clusters = run.port(Topology), run.port(Clusters)
         mirror, standby = self.mirror.of(topology), clusters.cluster(self.mirror.target)
-        mirror = replace(mirror, topics=self.topics or mirror.topics)
+        if self.topics and not self._is_at_rest(run):
+            mirror = replace(mirror, topics=self.topics)
         asked = Asked(clusters.cluster, lambda name: run.port(Workers).connect(name))
         own = source_partitions(topology, mirror)
         home = clusters.cluster(self.mirror.source).log_ends(own)
@@ -108,6 +111,10 @@ class CompareRejoining(
     def facts(self, result: RejoiningLogs) -> Iterable[Body]:
         """See `Effect`."""
         return [self._cut(truncations_from_json(result.truncations))] if result.truncations else []
+
+    def _is_at_rest(self, run: Running) -> bool:
+        states = connector_states(run.port(Workers).connect(self.mirror.workers))
+        return is_at_rest(states, self.mirror.of(run.port(Topology)))
 
     def _epoch_ends(
         self, clusters: Clusters, epochs: Mapping[TopicPartition, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from orchestrator.moves.routes import moving_consumers
 from orchestrator.moves.situation import Situation
@@ -63,6 +63,8 @@ def _selection_by_record(s: Situation) -> GateResult:
         return gate_result("selection", "unknown", measured, limit, said, hint)
     reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:
+        reasons, hint = _behind_failover(s, known, part.value, names)
+    if not reasons:
         reasons, hint = _torn(s, known, part.value)
     return gate_result(
         "selection",
@@ -81,15 +83,52 @@ def _not_here(
     if s.left == s.way.home:
         gone = {name: run for name in names if (run := known.by(name))}
         told = [f"{name} works at {s.entered} already, since run {run}" for name, run in gone.items()]
-        return told, f"--except {','.join(_to_leave_out(s, state, gone))} leaves them there" if gone else ""
+        topics, others = _as_named(s, state, gone)
+        left_out = ",".join((*topics, *others))
+        return told, f"--except {left_out} leaves them there" if gone else ""
     staying = [name for name in names if not known.by(name)]
     there = [name for name in names if name not in staying]
     hint = (
-        f"dcctl failback FILE --to {s.entered} --applications {','.join(there)} brings home who is away"
+        f"{_failback(s, state, there)} brings home who is away"
         if there
         else f"for a planned move: dcctl switchover FILE --from {s.entered} --to {s.left}"
     )
     return [f"{name} works at {s.entered}" for name in staying], hint if staying else ""
+
+
+def _behind_failover(
+    s: Situation, known: Away, state: CoordinationState, names: Collection[str]
+) -> tuple[list[str], str]:
+    """Who is away, and would stay while a part comes home behind a failover.
+
+    A failover has stopped the mirror, and boot guards keep closed what holds a topic that is primary
+    elsewhere: the place left can be compared, opened and copied again only as a whole.
+    """
+    home, other = s.way.home, s.away
+    failovers = {run.run_id for run in state.runs if run.verb == "failover"}
+    gone = [name for name in _at_home_by_file(s) if known.by(name)]
+    run_id = next((run for name in gone if (run := known.by(name)) in failovers), "")
+    staying = [name for name in gone if name not in names]
+    if s.left == home or not run_id or not staying or s.topology.mirror(home, other) is None:
+        return [], ""
+    stood = f"the mirror {home} → {other} has stood since failover {run_id}, and starts again for all at once"
+    said = f"{stood}: {listed(staying)} would stay at {other}"
+    everybody = len(gone) == len(_at_home_by_file(s))
+    return [said], f"{_failback(s, state, () if everybody else gone)} brings home all who are away"
+
+
+def _at_home_by_file(s: Situation) -> list[str]:
+    names = [one.name for one in s.topology.producers_of(s.way.home)]
+    names += [one.name for one in s.topology.consumers_of(s.way.home)]
+    return list(dict.fromkeys(names))
+
+
+def _failback(s: Situation, state: CoordinationState, who: Collection[str]) -> str:
+    """The command for some of those who are away; none named: all."""
+    topics, others = _as_named(s, state, who) if who else ((), ())
+    options = (("--topics", topics), ("--applications", others))
+    named = "".join(f" {option} {','.join(names)}" for option, names in options if names)
+    return f"dcctl failback FILE --to {s.way.home}{named}"
 
 
 def _torn(s: Situation, known: Away, state: CoordinationState) -> tuple[list[str], str]:
@@ -122,12 +161,14 @@ def _read_by(s: Situation, name: str) -> set[str]:
     return {topic for consumer in consumers for topic in s.topology.topics_read(consumer)}
 
 
-def _to_leave_out(s: Situation, state: CoordinationState, gone: Iterable[str]) -> Iterator[str]:
+def _as_named(
+    s: Situation, state: CoordinationState, gone: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Topics that are away, and who is away beside all that write and read these."""
     topics = {
         name
-        for name in s.way.topics
-        if (found := state.primaries.get((s.way.home, name))) and found.cluster == s.entered
+        for name in _own_topics(s)
+        if (found := state.primaries.get((s.way.home, name))) and found.cluster == s.away
     }
     users = {one.name for one in s.topology.producers_of(s.way.home) if topics.intersection(one.topics)}
     users |= {
@@ -135,5 +176,12 @@ def _to_leave_out(s: Situation, state: CoordinationState, gone: Iterable[str]) -
         for one in s.topology.consumers_of(s.way.home)
         if topics.intersection(s.topology.topics_read(one))
     }
-    yield from (name for name in s.way.topics if name in topics)
-    yield from (name for name in gone if name not in users)
+    return (
+        tuple(name for name in _own_topics(s) if name in topics),
+        tuple(name for name in gone if name not in users),
+    )
+
+
+def _own_topics(s: Situation) -> tuple[str, ...]:
+    mirror = s.topology.mirror(s.way.home, s.away)
+    return s.way.topics if mirror is None else tuple(mirror.topics)
