@@ -116,6 +116,12 @@ def _refuse_torn(way: Way, topics: tuple[str, ...], items: tuple[Item, ...]) -> 
 def _alone(part: Way) -> Way:
     """Consumers without their topics: along routes, by mirrors that go on."""
     topology, left, entered = part.topology, part.left.cluster, part.entered.cluster
+    if part.reach != "whole" and part.feeds:
+        raise GateRefusedError(
+            f"{listed(item.name for item in part.items)} alone",
+            f"cannot leave {left}, which is lost or degraded: the mirror {part.feeds[0]} would have to go on",
+            "their topics have to come along: --except may not name them",
+        )
     moving = {c.name: c for c in _consumers(part) if c.name in {item.name for item in part.items}}
     for consumer in moving.values():
         if consumer.landing == READ:

@@ -56,6 +56,13 @@ def test_a_consumer_alone_needs_no_mirror_to_stand_and_no_topic_to_move() -> Non
     assert home.routes("billing") == ((Leg(mirror=WEST_EAST, is_inverse=True),),)
 
 
+def test_a_consumer_alone_cannot_leave_a_site_that_is_lost() -> None:
+    """Its map could only be read to the end by a mirror that goes on, and that one's source is gone."""
+    asked = FailoverRequest(attested=("west",), to="east", applications=("billing",))
+    with pytest.raises(GateRefusedError, match="billing alone: cannot leave west, which is lost or degraded"):
+        way_to_fail_over(SMALL, asked, PARTICIPANTS)
+
+
 def test_a_topic_goes_with_all_that_write_and_read_it_and_its_mirror_goes_on() -> None:
     """Who reads another one as well goes along; who has nothing to do with it stays."""
     way = switched(topics=("orders",))
