@@ -17,7 +17,8 @@ def into_centre(way: Way) -> Way:
     """A way along a source's mirror into its centre, or home again: nobody else of the centre is denied.
 
     Raises `UsageError` where the file sends nobody there, and `DcctlError` where not all of the source goes
-    there, where others write at the centre what its producers would write, and where both have a principal.
+    there, where others write at the centre what its producers would write, and where both have a principal or
+    a group id.
     """
     topology, home = way.topology, way.home
     away = way.entered.cluster if home == way.left.cluster else way.left.cluster
@@ -30,6 +31,7 @@ def into_centre(way: Way) -> Way:
         )
     refuse_apart(topology, home, away)
     _refuse_own_writers(topology, way, away)
+    _refuse_shared_groups(topology, home, away)
     if way.reach == "gone":
         return way
     refuse_shared_principals(topology, home, away)
@@ -46,3 +48,16 @@ def _refuse_own_writers(topology: Topology, way: Way, away: str) -> None:
             f"cannot go to {away}, which has topics of its own with these names: {listed(own)}",
             "give the topics other names, or name another standby",
         )
+
+
+def _refuse_shared_groups(topology: Topology, home: str, away: str) -> None:
+    """The members that stay hold the group at the centre: its positions could not be read on the way home."""
+    staying = {group: c.name for c in topology.consumers_of(away) for group in c.groups}
+    for consumer in topology.consumers_of(home):
+        for group in consumer.groups:
+            if group in staying:
+                raise DcctlError(
+                    f"{consumer.name} of {home} and {staying[group]} of {away}",
+                    f"have the same group id {group}: what goes to {away} in that group could not come home",
+                    "give one of them another group id",
+                )

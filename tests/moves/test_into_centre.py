@@ -65,6 +65,24 @@ def test_a_source_is_not_moved_in_parts_nor_among_records_of_the_centre() -> Non
         way_to_switch_over(own, SwitchoverRequest(left="dc1", to="centre"), PARTICIPANTS)
 
 
+def test_no_consumer_of_a_source_shares_a_group_with_one_of_the_centre() -> None:
+    """There it would be one group with who stays; the others may have that group id."""
+    known = file()
+
+    def grouped(*names: str) -> Topology:
+        told = (replace(c, group="all") if c.name in names else c for c in known.consumers)
+        return replace(known, consumers=tuple(told))
+
+    shared = grouped("packing-dc1", "audit")
+    said = "packing-dc1 of dc1 and audit of centre: have the same group id all"
+    with pytest.raises(DcctlError, match=said):
+        way_to_switch_over(shared, SwitchoverRequest(left="dc1", to="centre"), PARTICIPANTS)
+    with pytest.raises(DcctlError, match=said):
+        way_to_fail_over(shared, FailoverRequest(attested=("dc1",)), PARTICIPANTS)
+    beside = grouped("packing-dc1", "packing-dc2")
+    assert way_to_switch_over(beside, SwitchoverRequest(left="dc1", to="centre"), PARTICIPANTS).items
+
+
 def test_a_source_goes_as_a_whole() -> None:
     """A part of it is refused, there and back; of a centre's consumers one goes alone."""
     alone = ("packing-dc1",)

@@ -12,6 +12,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.watch.status import mirror_status, mirrors_told
 from tests.twin import truths
 from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
 
 ONE_CENTRE, TWO_CENTRES = "topologies/aggregation.yaml", "topologies/aggregation-two-centres.yaml"
@@ -208,6 +209,56 @@ def test_consumers_do_not_leave_a_centre_that_a_source_writes_at(estates: Estate
     rest(operator)
     assert_each_once(operator)
     assert unread(operator, "audit", {"shop-dc1"}) == set()
+
+
+def test_where_each_consumer_works_is_told_by_its_name(estates: Estates) -> None:
+    """One of two came home, the other one did not: no source comes where that one would not see it."""
+    operator = with_two_centres(estates)
+    assert operator.switchover(to="reserve", left="centre").outcome == "ok"
+    operator.estate.live(5)
+    assert operator.failback(to="centre", applications=("audit",)).outcome == "ok"
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="landing-read refused: reporting works at reserve") as caught:
+        operator.switchover(to="centre", left="dc1")
+    assert "audit" not in str(caught.value)
+
+
+def test_consumers_on_a_way_that_has_not_ended_well_may_be_anywhere(estates: Estates) -> None:
+    """Unknown to a source; once that is there by a person's word, the open run does not go on either."""
+    operator = with_two_centres(estates)
+    operator.estate.record.harm_where(lambda effect: effect.verb == "commit offset", "dies before")
+    with pytest.raises(ProcessDied):
+        operator.switchover(to="reserve", left="centre")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.live(3)
+    first = operator.run_id
+    with pytest.raises(GateUnknownError, match=f"reporting might miss orders of centre: run {first}"):
+        operator.switchover(to="centre", left="dc1")
+    words = ("reporting", "audit")
+    assert operator.switchover(to="centre", left="dc1", accept_unread=words).outcome == "ok"
+    operator.estate.live(5)
+    with pytest.raises(GateRefusedError, match="reporting works at reserve, where nothing brings orders"):
+        operator.resume(first)
+    assert operator.failback(to="dc1").outcome == "ok"
+    operator.estate.live(5)
+    assert operator.resume(first).outcome == "ok"
+    rest(operator)
+
+
+def test_a_source_on_its_way_into_a_centre_keeps_consumers_there(estates: Estates) -> None:
+    """Where its producers write is unknown until that run has ended."""
+    operator = with_two_centres(estates)
+    operator.estate.record.harm_where(lambda effect: "primary: {" in str(effect), "dies before")
+    with pytest.raises(ProcessDied):
+        operator.switchover(to="centre", left="dc1")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.live(5)
+    first = operator.run_id
+    with pytest.raises(GateUnknownError, match=f"audit might miss orders of centre: run {first}"):
+        operator.switchover(to="reserve", left="centre")
+    assert operator.resume(first).outcome == "ok"
 
 
 def test_a_centre_is_lost_with_what_a_source_wrote_there(estates: Estates) -> None:

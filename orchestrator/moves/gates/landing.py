@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 from orchestrator.moves.situation import Situation
-from orchestrator.runs.coordination_state import CoordinationState, newest_move
-from orchestrator.runs.gate import absent, as_far_as_known, gate_result
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, away, newest_move
+from orchestrator.runs.gate import absent, as_far_as_known, asked_again, gate_result
 from orchestrator.runs.pending_verification import how_to_end
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.counterparts import origin_of
@@ -22,6 +23,7 @@ class Unread:
     """A consumer that reads copies of what is written elsewhere from now on, and not there.
 
     `works_at`: where it works after the move; `written_at`: where producers of `home` write `topics` then.
+    `unless`: the run that may have changed one of the two and does not say so; None where both are known.
     """
 
     consumer: str
@@ -29,14 +31,26 @@ class Unread:
     topics: tuple[str, ...]
     home: str
     written_at: str
+    unless: EarlierRun | None = None
 
     def __str__(self) -> str:
         names = listed(self.topics)
+        if self.unless is not None:
+            return f"{self.consumer} might miss {names} of {self.written_at}: {_why_unknown(self.unless)}"
         if self.works_at == self.written_at:
             return f"{self.consumer} reads copies of {self.home} at {self.works_at} and not {names} there"
         return f"{self.consumer} works at {self.works_at}, where nothing brings {names} of {self.written_at}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """The places where something may be; where these are several, `by` is the run that leaves it open."""
+
+    places: tuple[str, ...]
+    by: EarlierRun | None = None
+
+
+@asked_again()
 def landing_read(s: Situation) -> GateResult:
     """Nobody who reads a source's copies loses sight of what its producers write, or a person accepts it."""
     return as_far_as_known(s.seen.coordination, _read_by_record(s))
@@ -49,29 +63,53 @@ def _read_by_record(s: Situation) -> GateResult:
         return absent("landing-read", part, limit)
     found = unread_after(s, part.value)
     accepted = [one for one in found if one.consumer in s.words.accept_unread]
-    refused = [one for one in found if one not in accepted]
+    others = [one for one in found if one not in accepted]
+    refused = [one for one in others if one.unless is None]
+    measured = f"{len(found)} of {len(s.topology.consumers)} consumers would miss new records"
+    if others and not refused:
+        hint = listed(dict.fromkeys(_how_to_know(one.unless) for one in others if one.unless is not None))
+        word = _word(dict.fromkeys(one.consumer for one in others))
+        measured = f"where {listed(dict.fromkeys(one.consumer for one in others))} would read is not known"
+        said = listed(dict.fromkeys(map(str, others)))
+        return gate_result("landing-read", "unknown", measured, limit, said, f"{hint}; or, {word}")
     names = list(dict.fromkeys(one.consumer for one in refused))
-    said = listed(map(str, accepted))
     reason = "each consumer of copies sees what is written after the move"
     if refused:
         reason = f"{listed(map(str, refused))}: new records would not be read there"
     elif accepted:
+        said = listed(dict.fromkeys(map(str, accepted)))
         reason = f"{said}: new records are not read there, which a person accepts"
     return gate_result(
         "landing-read",
         "refused" if refused else "ok",
-        measured=f"{len(found)} of {len(s.topology.consumers)} consumers would miss new records",
+        measured=measured,
         limit=limit,
         reason=reason,
         hint=_hint(s, refused, names) if refused else "",
     )
 
 
+def _why_unknown(run: EarlierRun) -> str:
+    if run.outcome == "ok":
+        return f"which applications run {run.run_id} has moved is not in its short record"
+    return f"run {run.run_id} ({run.way}) has not ended well ({run.outcome})"
+
+
+def _how_to_know(run: EarlierRun) -> str:
+    if run.outcome == "ok":
+        return f"dcctl show {run.run_id} FILE; then move all of them"
+    return how_to_end(run)
+
+
+def _word(names: Iterable[str]) -> str:
+    return f"if a person accepts that: {' '.join(f'--accept-unread {name}' for name in names)}"
+
+
 def _hint(s: Situation, refused: list[Unread], names: list[str]) -> str:
-    word = f"if a person accepts that: {' '.join(f'--accept-unread {name}' for name in names)}"
-    away = next((one.home for one in refused if one.home != s.way.home), "")
-    if away:
-        return f"bring {away} home first: dcctl failback FILE --to {away}; or, {word}"
+    word = _word(names)
+    astray = next((one.home for one in refused if one.home != s.way.home), "")
+    if astray:
+        return f"bring {astray} home first: dcctl failback FILE --to {astray}; or, {word}"
     here = next((one for one in refused if one.works_at == one.written_at), None)
     if here is None:
         return word
@@ -89,23 +127,28 @@ def _unread(s: Situation, state: CoordinationState) -> Iterator[Unread]:
     moving = {(item.name, item.kind) for item in s.way.items}
     for consumer in s.topology.consumers:
         is_moving = (consumer.name, consumer.kind) in moving
-        works_at = s.entered if is_moving else _works_at(s.topology, consumer, state)
+        works = _Where((s.entered,)) if is_moving else _works(s.topology, consumer, state)
         for home, names in _origins(s.topology, consumer).items():
             if home == consumer.cluster or not (is_moving or home == s.way.home):
                 continue
-            missed: dict[str, list[str]] = {}
+            missed: dict[tuple[str, str, str], tuple[EarlierRun | None, list[str]]] = {}
             for name in names:
-                written_at = _written_at(s, state, home, name)
-                is_seen = works_at == written_at and reads_landing(consumer, name)
-                if written_at != home and not is_seen:
-                    missed.setdefault(written_at, []).append(name)
-            for written_at, topics in missed.items():
+                written = _written(s, state, home, name)
+                by = works.by or written.by
+                for place, written_at in product(works.places, written.places):
+                    is_seen = place == written_at and reads_landing(consumer, name)
+                    if written_at != home and not is_seen:
+                        missed.setdefault((place, written_at, by.run_id if by else ""), (by, []))[1].append(
+                            name
+                        )
+            for (place, written_at, _), (by, topics) in missed.items():
                 yield Unread(
                     consumer=consumer.name,
-                    works_at=works_at,
+                    works_at=place,
                     topics=tuple(topics),
                     home=home,
                     written_at=written_at,
+                    unless=by,
                 )
 
 
@@ -119,18 +162,37 @@ def _origins(topology: Topology, consumer: Consumer) -> Mapping[str, list[str]]:
     return found
 
 
-def _works_at(topology: Topology, consumer: Consumer, state: CoordinationState) -> str:
-    """Where the newest move of a consumer's cluster has left it."""
-    standby = standby_of(topology, consumer)
-    newest = None if standby is None else newest_move(state.runs, consumer.cluster, standby)
-    return newest.target if newest is not None and newest.outcome == "ok" else consumer.cluster
+def _works(topology: Topology, consumer: Consumer, state: CoordinationState) -> _Where:
+    """Where the moves between a consumer's cluster and its standby have left it, by its name."""
+    home, standby = consumer.cluster, standby_of(topology, consumer)
+    if standby is None:
+        return _Where((home,))
+    open_by = _open_run(state, home, standby)
+    known = away(state.runs, home, standby)
+    if open_by is None and known.unnamed:
+        open_by = next(run for run in state.runs if run.run_id == known.unnamed)
+    if open_by is not None:
+        return _Where((home, standby), open_by)
+    return _Where((standby,) if known.by(consumer.name) else (home,))
 
 
-def _written_at(s: Situation, state: CoordinationState, home: str, topic: str) -> str:
+def _written(s: Situation, state: CoordinationState, home: str, topic: str) -> _Where:
+    """Where producers of `home` write a topic after the move."""
     if home == s.way.home and topic in s.way.topics:
-        return s.entered
+        return _Where((s.entered,))
     known = state.primaries.get((home, topic))
-    return home if known is None else known.cluster
+    at = home if known is None else known.cluster
+    for other in s.topology.clusters if home != s.way.home else ():
+        open_by = _open_run(state, home, other)
+        if open_by is not None:
+            return _Where(tuple(dict.fromkeys((at, home, other))), open_by)
+    return _Where((at,))
+
+
+def _open_run(state: CoordinationState, home: str, other: str) -> EarlierRun | None:
+    """The newest move between two places, unless all that it moves is known to be where it leads."""
+    newest = newest_move(state.runs, home, other)
+    return newest if newest is not None and newest.outcome != "ok" and not newest.looks else None
 
 
 def landing_alone(s: Situation) -> GateResult:
