@@ -133,10 +133,13 @@ class WrittenOffsets:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class MembersSeen:
-    """How many members each group had, and when that was (Unix seconds)."""
+    """How many members each group had, and when that was (Unix seconds). `at_work`: consumers, by their names,
+    that read then.
+    """
 
     members: dict[str, int]
     at_s: float
+    at_work: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -36,7 +36,8 @@ class ClusterView:
     """One cluster, as far as it was asked.
 
     `probe`: what it does when it is called. `brokers`: id -> address of those that answer. `left`: a cluster
-    asked broker by broker. `members`: running members of each group that moves; `committed`: what these have
+    asked broker by broker. `members`: running members of each group that moves; `given`: what each group has
+    given these to read, None while it divides that among them; `committed`: what these have
     committed. `access`: who can be kept off. `earlier_ends`: where the copies in it ended
     `observation.STANDSTILL_S` or longer before `log_ends` were read; absent while their source takes
     connections, because then they have no end. `epoch_ends`: where the leader epochs in which its logs were
@@ -52,6 +53,7 @@ class ClusterView:
     log_ends: Part[Mapping[TopicPartition, LogEnd]] = _NOT_ASKED
     epoch_ends: Part[Mapping[TopicPartition, EpochEnd]] = _NOT_ASKED
     members: Part[Mapping[str, int]] = _NOT_ASKED
+    given: Part[Mapping[str, frozenset[TopicPartition] | None]] = _NOT_ASKED
     committed: Part[GroupOffsets] = _NOT_ASKED
     access: Part[AccessState] = _NOT_ASKED
     samples: Part[SampleHistory] = _NOT_ASKED

@@ -211,3 +211,55 @@ def test_two_that_read_one_topic_there_are_refused(estates: Estates) -> None:
         match=r"packing-west and packing-east read west\.orders as group packing",
     ):
         operator.switchover(to="east")
+
+
+def test_who_cannot_stand_once_more_goes_on_before_that_is_told(estates: Estates) -> None:
+    """Somebody else has joined since: nothing can be taken back, and that stops nobody who stays."""
+    operator = sites.at_work(estates, one_group)
+    operator.estate.record.harm_where(lambda entry: "primary: {" in str(entry), "dies after")
+    with pytest.raises(ProcessDied):
+        operator.switchover(to="east")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.live(5)
+    members = operator.estate.clusters["east"].group("packing").members
+    members["by hand"] = ()
+    for _ in range(2):
+        result = operator.abort()
+        assert result.outcome == "incomplete"
+        assert "undoing resume-members failed: groups that still have members at east" in result.reason
+        assert operator.estate.applications.clients["east", "consumer-packing-east"].is_running
+        operator.estate.live(5)
+    members.pop("by hand")
+    assert operator.abort().outcome == "undone"
+    assert_packed_once(operator)
+
+
+@pytest.mark.parametrize("how", ["switchover", "failover"])
+def test_who_moves_and_works_there_already_is_refused_by_name(estates: Estates, how: str) -> None:
+    """Members of the one group are not all of those who pause: its topics are read."""
+    operator = sites.at_work(estates, one_group)
+    there = operator.estate.applications
+    there.set_running(there.clients["east", "consumer-packing-west"], True, operator.estate.crew.now_s)
+    operator.estate.live(3)
+    if how == "failover":
+        operator.estate.lose("west")
+        operator.estate.live(5)
+    with pytest.raises(
+        GateRefusedError,
+        match=r"groups with members at east: packing-west \(group packing\), whose topics are read there",
+    ):
+        getattr(operator, how)(to="east")
+
+
+def test_who_does_not_work_is_not_started_for_a_member_that_nobody_knows(estates: Estates) -> None:
+    """A group's members do not tell who of them works."""
+    operator = sites.at_work(estates, one_group)
+    there = operator.estate.applications
+    packer = there.clients["east", "consumer-packing-east"]
+    there.set_running(packer, False, operator.estate.crew.now_s)
+    operator.estate.clusters["east"].group("packing").members["by hand"] = ()
+    result = operator.switchover(to="east")
+    assert result.outcome == "undone"
+    assert "groups that still have members at east" in result.reason
+    assert not packer.is_running

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.applications.groups.places import places_along
-from orchestrator.applications.groups.sharing import staying
+from orchestrator.applications.groups.sharing import come_by_themselves, staying
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
 from orchestrator.moves.gates.source import ages_at_s, loss_window
 from orchestrator.moves.positions import TargetPosition, target_positions
@@ -119,18 +119,24 @@ def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: Partial
 
 
 def groups_idle(s: Situation) -> GateResult:
-    """Their offsets at the place entered can be written."""
+    """Their offsets at the place entered can be written: nobody is in them but those who stay there and pause."""
     limit = f"no group that moves has members at {s.entered}"
     part = s.target.members
     if part.value is None:
         return absent("groups-idle", part, limit)
     called = {group.group_id: group.called for group in s.moving("group")}
-    paused = {one.group_id for one in staying(s.way).values()}
+    paused = set() if s.entered == s.way.home else {one.group_id for one in staying(s.way).values()}
+    given = s.target.given
+    if paused and given.value is None:
+        return absent("groups-idle", given, limit)
     running = [
         f"{called[group]} ({count})"
         for group, count in sorted(part.value.items())
         if count and group not in paused
     ]
+    if paused:
+        by_themselves = come_by_themselves(s.way, given.value or {})
+        running += [f"{one.called}, whose topics are read there already" for one in by_themselves]
     return gate_result(
         "groups-idle",
         "refused" if running else "ok",

@@ -27,6 +27,7 @@ from orchestrator.runs.effect import (
     Unknown,
 )
 from orchestrator.runs.ports import Clusters
+from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
 PAUSE_S = 8.0
@@ -46,19 +47,38 @@ class SeeMembers(
 ):
     """How many members groups have, and when that was: their pause is counted from then on.
 
-    `groups`: consumers of the file, by their names.
+    `topics`: what consumers of the file read, by their names. One works where its group has given any of that
+    to a member: members alone may be somebody else's. Where a group divides its topics for long, nobody can
+    tell, and whoever has members there is taken to work.
     """
 
     cluster: str
-    groups: tuple[str, ...]
+    topics: dict[str, tuple[str, ...]]
 
     def perform(self, run: Running) -> Outcome[MembersSeen]:
         """See `Effect`."""
-        called = groups_named(run, self.groups)
+        called, cluster = groups_named(run, self.topics), run.port(Clusters).cluster(self.cluster)
+        given: dict[str, frozenset[TopicPartition] | None] = {}
+
+        def are_divided() -> bool:
+            nonlocal given
+            given = cluster.group_assignments(called)
+            return None not in given.values()
+
+        run.await_true(are_divided, _JOIN_WITHIN_S)
         at_s = run.port(Clock).now_s()
-        members = run.port(Clusters).cluster(self.cluster).group_members(called)
+        members = cluster.group_members(called)
+        at_work = tuple(
+            name
+            for name, topics in self.topics.items()
+            for group in groups_named(run, [name])
+            if members.get(group) and reads_any(given.get(group), topics)
+        )
         said = listed(f"{called[group]} ({count})" for group, count in sorted(members.items()))
-        return Done(MembersSeen(members=members, at_s=at_s), f"members at {self.cluster}: {said}")
+        return Done(
+            MembersSeen(members=members, at_s=at_s, at_work=at_work),
+            f"members at {self.cluster}: {said}; at work: {listed(at_work) or 'nobody'}",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -97,7 +117,7 @@ class PauseMembers(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        return _emptied(run, _of_present(run, self, self.groups), self.groups, starts_again=True)
+        return _emptied(run, _of_present(run, self, self.groups), self.groups)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start what was stopped."""
@@ -148,9 +168,11 @@ class ResumeMembers(
         return Done(pause, f"{listed(names)} stood for {seconds:.1f} s")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Stop them once more: what was written beside their positions can be taken back only so."""
+        """Stop them once more: what was written beside their positions can be taken back only so. Where their
+        groups do not become empty they go on, and nothing is taken back.
+        """
         names = tuple(self.topics)
-        return _emptied(run, _of_present(run, self, names), names, starts_again=False)
+        return _emptied(run, _of_present(run, self, names), names)
 
     def _are_reading(self, run: Running, names: Iterable[str]) -> bool:
         """Whether each group has given its topics to members. Raises `ClusterError`."""
@@ -164,15 +186,21 @@ class ResumeMembers(
 
 
 def _of_present(run: Running, of: _Pausing, names: Iterable[str]) -> _Pausing:
-    """The same of those alone whose groups had members before: who does not work is not started either."""
-    members = run.of(of.seen).members
-    groups = (group for name in names for group in groups_named(run, [name]))
-    there = [client for group, client in zip(groups, of.clients, strict=True) if members.get(group)]
+    """The same of those alone who worked before: who does not work is not started either."""
+    at_work = run.of(of.seen).at_work
+    there = [client for name, client in zip(names, of.clients, strict=True) if name in at_work]
     return replace(of, clients=tuple(there))
 
 
-def _emptied(run: Running, of: OfPlace, names: Iterable[str], *, starts_again: bool) -> Outcome[Nothing]:
-    """Stop them, and wait until their groups have no members. Raises `DcctlError`."""
+def reads_any(given: frozenset[TopicPartition] | None, topics: Iterable[str]) -> bool:
+    """Whether members of a group were given any of these topics; so also while nobody can tell (None)."""
+    return given is None or not {tp.topic for tp in given}.isdisjoint(topics)
+
+
+def _emptied(run: Running, of: OfPlace, names: Iterable[str]) -> Outcome[Nothing]:
+    """Stop them, and wait until their groups have no members; where they do not become so, start them again.
+    Raises `DcctlError`.
+    """
     if of.clients and not isinstance(stopped := stop_at(run, of), Done):
         return stopped
     cluster, called = run.port(Clusters).cluster(of.cluster), groups_named(run, names)
@@ -188,7 +216,7 @@ def _emptied(run: Running, of: OfPlace, names: Iterable[str], *, starts_again: b
     said = f"groups that still have members at {of.cluster} with the file's applications stopped: " + listed(
         f"{called[group]} ({count})" for group, count in sorted(members.items())
     )
-    if not starts_again or run.is_cancelled():
+    if run.is_cancelled():
         return Unknown(said)
     again = start_again(run, of) if of.clients else Done(Nothing())
     return Failed(said) if isinstance(again, Done) else Unknown(f"{said}; {again.message}")

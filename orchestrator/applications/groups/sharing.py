@@ -10,7 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.applications.groups.pausing import PAUSE_S, PauseMembers, ResumeMembers, SeeMembers
+from orchestrator.applications.groups.pausing import (
+    PAUSE_S,
+    PauseMembers,
+    ResumeMembers,
+    SeeMembers,
+    reads_any,
+)
 from orchestrator.applications.groups.writing import WriteBack, WriteOffsets
 from orchestrator.moves.gates.entered import clients_startable
 from orchestrator.moves.results import Pause, WrittenOffsets
@@ -22,6 +28,7 @@ from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import Runbook, behind
 from orchestrator.topology.model import Consumer
+from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
 _ONLY_EMPTY = "a group takes positions only while it has no members"
@@ -69,6 +76,22 @@ def groups_apart(s: Situation) -> tuple[GateResult, ...]:
     return (gate_result("groups-apart", "ok", measured, limit, said),)
 
 
+def come_by_themselves(
+    way: Way, given: Mapping[str, frozenset[TopicPartition] | None]
+) -> tuple[Consumer, ...]:
+    """Who moves, shares its group with who stays, and reads its topics at the place entered already.
+
+    `given`: what each group has given its members there; of one that tells none (None) nothing is said.
+    """
+    others, found = staying(way), []
+    for consumer in moving_consumers(way):
+        read = given.get(consumer.group_id)
+        if consumer.name in others and read is not None:
+            own = {*_read_away(way, consumer)} - {*way.topology.topics_read(others[consumer.name])}
+            found += [consumer] if reads_any(read, own) else []
+    return tuple(found)
+
+
 def pauses_foretold(s: Situation) -> Mapping[str, object]:
     """For people who read the plan later; nothing where nobody pauses."""
     if s.entered == s.way.home or not (others := staying(s.way)):
@@ -100,10 +123,11 @@ def write_beside(  # noqa: PLR0917 - what is written, behind what, and who pause
     if not pausing:
         return book.add(write, id=step)
     names, programs = tuple(pausing), tuple(one.program for one in pausing.values())
+    topics = {name: tuple(way.topology.topics_read(one)) for name, one in pausing.items()}
     called = _names(pausing)
     last = behind(*ready, because="members stand no longer than it takes to write positions")
     seen = book.add(
-        SeeMembers(cluster=entered.cluster, groups=names), id=way.id(f"see-members{mark}"), after=[last]
+        SeeMembers(cluster=entered.cluster, topics=topics), id=way.id(f"see-members{mark}"), after=[last]
     )
     pause = PauseMembers(
         cluster=entered.cluster, clients=programs, sites=entered.sites, groups=names, seen=seen
@@ -115,7 +139,7 @@ def write_beside(  # noqa: PLR0917 - what is written, behind what, and who pause
         cluster=entered.cluster,
         clients=programs,
         sites=entered.sites,
-        topics={name: tuple(way.topology.topics_read(one)) for name, one in pausing.items()},
+        topics=topics,
         seen=seen,
     )
     title = f"Start {called} at {entered} again"
@@ -125,17 +149,20 @@ def write_beside(  # noqa: PLR0917 - what is written, behind what, and who pause
 
 
 def _read_by_both(way: Way, others: Mapping[str, Consumer]) -> Iterator[str]:
-    is_home = way.entered.cluster == way.home
     for consumer in moving_consumers(way):
         other = others.get(consumer.name)
         if other is None:
             continue
-        routes = way.routes(consumer.name)
-        led = read_along(way.topology, consumer, routes, way.left.cluster, way.entered.cluster)
-        own = dict.fromkeys(one.left if is_home else one.entered for _, one in led)
-        for topic in own:
+        for topic in _read_away(way, consumer):
             if topic in way.topology.topics_read(other):
                 yield f"{consumer.name} and {other.name} read {topic} as group {other.group_id}"
+
+
+def _read_away(way: Way, consumer: Consumer) -> tuple[str, ...]:
+    """What a consumer that moves reads of its own at the place that is not its home, as it is called there."""
+    is_home, routes = way.entered.cluster == way.home, way.routes(consumer.name)
+    led = read_along(way.topology, consumer, routes, way.left.cluster, way.entered.cluster)
+    return tuple(dict.fromkeys(one.left if is_home else one.entered for _, one in led))
 
 
 def _names(others: Mapping[str, Consumer]) -> str:

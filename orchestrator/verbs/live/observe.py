@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from orchestrator.adapters.checkpoint_files import local_checkpoint
 from orchestrator.applications.by_content import with_sampled_places
 from orchestrator.applications.by_time import offsets_by_time
+from orchestrator.applications.groups.sharing import staying
 from orchestrator.applications.spark.checkpoints import SeenCheckpoint
 from orchestrator.applications.spark.live.relocation import copy_folder, seen_checkpoint
 from orchestrator.applications.spark.ports import CheckpointLooks
@@ -143,6 +144,11 @@ class _Look(ABC):
         """The mirrors by whose maps positions are led, beside the one that feeds the place entered."""
         return {leg.mirror: self._of_mirror(leg) for leg in legs_of(self.way)}
 
+    def given(self) -> dict[str, frozenset[TopicPartition] | None]:
+        """What groups have given their members at the place entered, of those that others there have too."""
+        shared = {one.group_id for one in staying(self.way).values()}
+        return self.target.group_assignments(shared) if shared else {}
+
     def _sources(self) -> dict[str, Future[Part[SourceProbe]]]:
         """Whether there is anything left of where positions lead through, once a place is gone."""
         if self.way.reach != "gone":
@@ -246,6 +252,7 @@ class _LookAhead(_LookFed):
             "topics": topics,
             "log_ends": entered.ask(lambda: self._log_ends(first_ends, offset_map)),
             "members": entered.ask(lambda: target.group_members(estate.groups)),
+            "given": entered.ask(lambda: self.given()),
         }
         copying: Questions = {
             "states": self.ask_engine(lambda whom: engine.states(whom, feed), REACHED_WITHIN_S),
@@ -465,6 +472,7 @@ class _LookAlong(_Look):
             "topics": entered.ask(lambda: topic_states(target, estate.target_topics)),
             "log_ends": entered.ask(lambda: self._log_ends(maps)),
             "members": entered.ask(lambda: target.group_members(estate.groups)),
+            "given": entered.ask(lambda: self.given()),
             "access": entered.access(),
         }
         return {"probe": self.probe, **self._left()}, there, mirrors, {}
