@@ -16,6 +16,7 @@ from tests.twin import truths
 from tests.twin.applications import TwinPlaybooks
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
+from tests.twin.kafka import TwinKafka
 from tests.twin.operator import Operator
 
 PACKING = {"packing-west", "packing-east"}
@@ -263,3 +264,13 @@ def test_who_does_not_work_is_not_started_for_a_member_that_nobody_knows(estates
     assert result.outcome == "undone"
     assert "groups that still have members at east" in result.reason
     assert not packer.is_running
+
+
+def test_while_a_group_is_divided_nobody_knows_who_reads(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who moves might be among those who are there."""
+    operator = sites.at_work(estates, one_group)
+    monkeypatch.setattr(TwinKafka, "group_assignments", lambda *_: {"packing": None})
+    with pytest.raises(GateUnknownError, match=r"groups-idle unknown: groups at east divide their topics"):
+        operator.switchover(to="east")

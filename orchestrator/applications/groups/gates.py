@@ -134,9 +134,16 @@ def groups_idle(s: Situation) -> GateResult:
         for group, count in sorted(part.value.items())
         if count and group not in paused
     ]
+    read = given.value or {}
     if paused:
-        by_themselves = come_by_themselves(s.way, given.value or {})
+        by_themselves = come_by_themselves(s.way, read)
         running += [f"{one.called}, whose topics are read there already" for one in by_themselves]
+    dividing = [group for group in sorted(paused) if read.get(group, frozenset()) is None]
+    if dividing and not running:
+        said = f"groups at {s.entered} divide their topics among members, so who reads is not told: "
+        hint = f"ask again in some seconds, or stop the consumers of these groups at {s.entered}"
+        measured = f"{plural(len(dividing), 'group')} dividing"
+        return gate_result("groups-idle", "unknown", measured, limit, said + listed(dividing), hint)
     return gate_result(
         "groups-idle",
         "refused" if running else "ok",

@@ -252,7 +252,7 @@ class _LookAhead(_LookFed):
             "topics": topics,
             "log_ends": entered.ask(lambda: self._log_ends(first_ends, offset_map)),
             "members": entered.ask(lambda: target.group_members(estate.groups)),
-            "given": entered.ask(lambda: self.given()),
+            "given": entered.ask(self.given),
         }
         copying: Questions = {
             "states": self.ask_engine(lambda whom: engine.states(whom, feed), REACHED_WITHIN_S),
@@ -472,7 +472,7 @@ class _LookAlong(_Look):
             "topics": entered.ask(lambda: topic_states(target, estate.target_topics)),
             "log_ends": entered.ask(lambda: self._log_ends(maps)),
             "members": entered.ask(lambda: target.group_members(estate.groups)),
-            "given": entered.ask(lambda: self.given()),
+            "given": entered.ask(self.given),
             "access": entered.access(),
         }
         return {"probe": self.probe, **self._left()}, there, mirrors, {}
