@@ -133,8 +133,8 @@ class WrittenOffsets:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class MembersSeen:
-    """How many members each group had, and when that was (Unix seconds). `at_work`: consumers, by their names,
-    that read then.
+    """How many members each group had, and when that was (Unix seconds). `at_work`: consumers that read then,
+    by their names.
     """
 
     members: dict[str, int]

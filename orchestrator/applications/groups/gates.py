@@ -119,7 +119,7 @@ def _unseen_at_s(s: Situation, group: str, history: SampleHistory, left: Partial
 
 
 def groups_idle(s: Situation) -> GateResult:
-    """Their offsets at the place entered can be written: nobody is in them but those who stay there and pause."""
+    """Their offsets at the place entered can be written: nobody is in them but those that pause."""
     limit = f"no group that moves has members at {s.entered}"
     part = s.target.members
     if part.value is None:

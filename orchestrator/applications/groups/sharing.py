@@ -159,7 +159,7 @@ def _read_by_both(way: Way, others: Mapping[str, Consumer]) -> Iterator[str]:
 
 
 def _read_away(way: Way, consumer: Consumer) -> tuple[str, ...]:
-    """What a consumer that moves reads of its own at the place that is not its home, as it is called there."""
+    """Topics that a consumer reads of its own at the place that is not its home, as they are called there."""
     is_home, routes = way.entered.cluster == way.home, way.routes(consumer.name)
     led = read_along(way.topology, consumer, routes, way.left.cluster, way.entered.cluster)
     return tuple(dict.fromkeys(one.left if is_home else one.entered for _, one in led))
