@@ -115,7 +115,9 @@ def nothing_found(step: Step) -> StepOutcome:
     """What a step leaves that has found nothing, of whatever type that is."""
     effect = EFFECTS.kind(step)
     empty = {
-        name: {"dict": {}, "list": [], "tuple": [], "str": "", "int": 0, "float": 0.0}[_plain(kind)]
+        name: {"dict": {}, "list": [], "tuple": [], "str": "", "int": 0, "float": 0.0, "bool": False}[
+            _plain(kind)
+        ]
         for name, kind in get_type_hints(effect.RESULT).items()
         if get_origin(kind) is not ClassVar
     }

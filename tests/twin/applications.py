@@ -239,7 +239,8 @@ class Applications:
             consumer = self._groups.get(client.name)
             if consumer is None or consumer.group_id != group or self.cluster_at(client.dc) is not cluster:
                 continue
-            if client.positions and client.is_running:
+            # Whoever is no member has lost what it knew with its site, and commits nothing of it.
+            if client.positions and client.is_running and client.name in cluster.group(group).members:
                 self._commit(client, consumer, cluster, now_s)
                 client.positions = {}
 

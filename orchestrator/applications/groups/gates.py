@@ -140,7 +140,7 @@ def groups_idle(s: Situation) -> GateResult:
         running += [f"{one.called}, whose topics are read there already" for one in by_themselves]
     dividing = [group for group in sorted(paused) if read.get(group, frozenset()) is None]
     if dividing and not running:
-        said = f"groups at {s.entered} divide their topics among members, so who reads is not told: "
+        said = f"groups at {s.entered} divide their topics among members, so who reads is unknown: "
         hint = f"ask again in some seconds, or stop the consumers of these groups at {s.entered}"
         measured = f"{plural(len(dividing), 'group')} dividing"
         return gate_result("groups-idle", "unknown", measured, limit, said + listed(dividing), hint)
