@@ -29,7 +29,7 @@ def test_the_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["topology"] == "payments"
     assert [loss["lost"] for loss in data["losses"]] == [["west"], ["east"]]
     for loss in data["losses"]:
-        assert list(loss) == ["lost", "clusters", "applications"]
+        assert list(loss) == ["lost", "clusters", "applications", "margin"]
         for one in loss["applications"]:
             assert list(one) == ["name", "kind", "cluster", "goes_to", "topics", "reason"]
         for cluster in loss["clusters"].values():
