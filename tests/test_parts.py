@@ -68,7 +68,7 @@ def test_the_table_has_each_file_in_one_line() -> None:
     first = tests[0].partition("::")[0].removeprefix("tests/")
     assert [line.split() for line in lines if first in line] == [[first, "1", "1", "66.8", "01-31", "03:12"]]
     for path in with_long_tests(["tests"]):
-        assert sum(path.removeprefix("tests/") in line for line in lines) == 1
+        assert sum(line.split()[:1] == [path.removeprefix("tests/")] for line in lines) == 1
     assert all((ROOT / path).is_file() for path in with_long_tests(["tests"]))
 
 
