@@ -64,21 +64,22 @@ def _refuse_unknown(way: Way, asked: PartRequest) -> None:
 
 def _chosen(way: Way, asked: PartRequest) -> tuple[tuple[str, ...], tuple[Item, ...]]:
     """Topics and applications, in file order."""
+    topology, home = way.topology, way.home
     if asked.applications or asked.topics:
         topics: Collection[str] = asked.topics
-        names = {*asked.applications, *_users(way, topics)}
+        names = {*asked.applications, *users_of(topology, home, topics)}
     else:
         topics, names = way.topics, {item.name for item in way.items}
     staying = {name for name in way.topics if name in asked.left_out}
-    names -= {*asked.left_out, *_users(way, staying)}
+    names -= {*asked.left_out, *users_of(topology, home, staying)}
     kept = tuple(name for name in way.topics if name in topics and name not in staying)
     return kept, tuple(item for item in way.items if item.name in names)
 
 
-def _users(way: Way, topics: Collection[str]) -> set[str]:
-    """Who writes or reads one of some topics at their home."""
-    found = {p.name for p in _producers(way) if set(p.topics) & set(topics)}
-    return found | {c.name for c in _consumers(way) if _reads(way.topology, c, topics)}
+def users_of(topology: Topology, home: str, topics: Collection[str]) -> set[str]:
+    """Names of who writes or reads one of some topics at their home."""
+    found = {one.name for one in topology.producers_of(home) if not set(topics).isdisjoint(one.topics)}
+    return found | {one.name for one in topology.consumers_of(home) if _reads(topology, one, topics)}
 
 
 def _producers(way: Way) -> Iterable[Producer]:

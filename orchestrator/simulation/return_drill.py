@@ -189,6 +189,6 @@ def _are_copying(simulation: Simulation, dc: str) -> bool:
     """Whether the file's mirrors whose workers have come back with a data centre run."""
     topology = simulation.topology
     mirrors = [m for m in topology.replication if topology.clusters[m.target].datacenters == (dc,)]
-    states = {m.target: connect_cluster(topology, m.target).connectors() for m in mirrors}
+    states = {name: connect_cluster(topology, name).connectors() for name in {m.target for m in mirrors}}
     copiers = [(states[m.target], engine_of(m).copier(m)) for m in mirrors]
     return all(name in here and here[name].state == "RUNNING" for here, name in copiers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from orchestrator.moves.part import users_of
 from orchestrator.moves.routes import moving_consumers
 from orchestrator.moves.situation import Situation
 from orchestrator.runs.coordination_state import Away, CoordinationState, away
@@ -170,12 +171,7 @@ def _as_named(
         for name in _own_topics(s)
         if (found := state.primaries.get((s.way.home, name))) and found.cluster == s.away
     }
-    users = {one.name for one in s.topology.producers_of(s.way.home) if topics.intersection(one.topics)}
-    users |= {
-        one.name
-        for one in s.topology.consumers_of(s.way.home)
-        if topics.intersection(s.topology.topics_read(one))
-    }
+    users = users_of(s.topology, s.way.home, topics)
     return (
         tuple(name for name in _own_topics(s) if name in topics),
         tuple(name for name in gone if name not in users),

@@ -17,16 +17,17 @@ from orchestrator.topology.durability.values import ClusterFate, Durability, Los
 from orchestrator.topology.model import Topology
 
 
-def explain_topology(topology: Topology, losses: Iterable[Loss]) -> Durability:
+def explain_topology(topology: Topology, losses: Iterable[Loss], *, with_margin: bool = True) -> Durability:
     """What each of these losses would mean for each cluster and topic.
 
+    The margin of each asks for every further loss as well; it is empty for whoever does not want it.
     The topology is expected to keep the rules of `validate`. Linear in its topics.
     """
     shapes = shapes_of(topology)
     servers: dict[str, list[Server]] = defaultdict(list)
     for server in servers_of(topology):
         servers[server.cluster].append(server)
-    by_shape = {name: _by_shape(its) for name, its in shapes.items()}
+    by_shape = {name: _by_shape(its) for name, its in shapes.items()} if with_margin else {}
     fates = (_loss_fate(topology, shapes, by_shape, servers, loss) for loss in losses)
     return Durability(topology.name, tuple(fates))
 
@@ -68,7 +69,11 @@ def _loss_fate(
             for name in topology.clusters
         },
         applications_after(topology, [name for name, state in states.items() if state.is_gone]),
-        margin_after(servers, by_shape, loss, lambda next_loss: _after(topology, servers, next_loss)[0]),
+        margin_after(
+            servers, by_shape, loss, states, lambda next_loss: _after(topology, servers, next_loss)[0]
+        )
+        if by_shape
+        else (),
     )
 
 

@@ -18,15 +18,18 @@ ByShape = Mapping[Shape, Sequence[tuple[int, str]]]
 
 
 def margin_after(
-    servers: Mapping[str, Sequence[Server]], topics: Mapping[str, ByShape], loss: Loss, states: States
+    servers: Mapping[str, Sequence[Server]],
+    topics: Mapping[str, ByShape],
+    loss: Loss,
+    before: Mapping[str, ClusterState],
+    states: States,
 ) -> tuple[NextLoss, ...]:
     """Each data centre or server whose loss, after `loss`, would stop what still goes on.
 
-    `servers` and `topics`: by cluster. It is told of clusters that `loss` has taken something of: others are
-    as they were.
+    `servers` and `topics`: by cluster. `before`: each cluster after `loss` alone. It is told of clusters that
+    `loss` has taken something of: others are as they were.
     """
     touched = frozenset(name for name, its in servers.items() if not loss.servers.isdisjoint(its))
-    before = states(loss)
     going_on = {
         name: [shape for shape in topics[name] if _continues(topic_fate(shape, before))] for name in touched
     }

@@ -55,7 +55,7 @@ def site_loss(topology: Topology) -> Iterator[Finding]:
     if topology.layout not in _STRETCHED or topology.failover.max_loss.records != 0:
         return
     at_risk: dict[tuple[str, str], list[str]] = {}
-    for fate in explain_topology(topology, single_losses(topology)).losses:
+    for fate in explain_topology(topology, single_losses(topology), with_margin=False).losses:
         for cluster, told in fate.clusters.items():
             for topic, answer in told.topics.items():
                 if answer.acked_records in ("at-risk", "lost"):
