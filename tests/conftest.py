@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -19,3 +21,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.path}: its tests are `drills`: `pytest.mark.drills` has to stand there"
             )
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulations and runs of a test lie in `tmp_path / "state"`, where nobody else looks."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))

@@ -17,17 +17,12 @@ from tests.faults.estate import Estate
 from tests.layouts.test_at_work import FILES, at_work
 from tests.topic_settings import set_topic_config
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(600), pytest.mark.usefixtures("own_state")]
 
 _LARGEST = 3_000_000
 # A batch's header, and of its one record without key and headers what stands around the value.
 _AROUND_VALUE = 61 + 13
 _COPIED_WITHIN_S = 60.0
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_a_record_of_max_message_bytes_crosses_each_mirror(tmp_path: Path) -> None:

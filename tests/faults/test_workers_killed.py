@@ -16,15 +16,10 @@ from orchestrator.topology.model import Replication
 from tests.faults.estate import Estate
 from tests.layouts.test_at_work import FILES, at_work, compared, eventually
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 _KILLS = 10
 _SETTLED_S = 4.0
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_workers_killed_ten_times_copy_no_more_again_than_was_foretold(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 FILES = Path(__file__).parent
 # Nobody stays behind: each reads to the end, so that all can be compared.
@@ -85,11 +85,6 @@ def eventually(is_true: Callable[[], bool]) -> None:
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.5)
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 @pytest.mark.parametrize(("file", "copies"), [("two-sites", 4), ("two-centres", 6), ("into-centre", 4)])

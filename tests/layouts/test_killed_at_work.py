@@ -12,7 +12,7 @@ from orchestrator.evidence.origins import read_ledgers
 from tests.faults.estate import Estate
 from tests.layouts.test_at_work import FILES, at_work, compared
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 _WORK_S = 4.0
 
@@ -63,12 +63,9 @@ CENTRES = Killed(
 
 
 @pytest.mark.parametrize("case", [SITES, CENTRES], ids=lambda case: case.file)
-def test_killed_in_every_phase_and_resumed_each_record_is_read_once(
-    case: Killed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_in_every_phase_and_resumed_each_record_is_read_once(case: Killed, tmp_path: Path) -> None:
     """One failover and the way home, each killed again and again, one phase further each time."""
     estate = Estate(tmp_path / "state")
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(estate.state))
     with at_work(FILES / f"{case.file}.yaml") as simulation:
         topology = simulation.topology
         moving = {consumer.name for consumer in topology.consumers_of(case.left)}

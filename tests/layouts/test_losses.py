@@ -21,7 +21,7 @@ LAYOUTS = sorted(
     path.stem for pattern in ("stretched-*", "one-location*") for path in FILES.glob(f"{pattern}.yaml")
 )
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 
 @contextmanager
@@ -31,11 +31,6 @@ def _up(topology: Topology) -> Iterator[Simulation]:
         yield simulation
     finally:
         simulation.down()
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 @pytest.mark.drills

@@ -19,7 +19,7 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(600), pytest.mark.usefixtures("own_state")]
 
 FILES = Path(os.environ.get("LAYOUT_FILES", Path(__file__).parents[2] / "topologies"))
 _RECORDS = 200
@@ -33,11 +33,6 @@ def _up(topology: Topology) -> Iterator[Simulation]:
         yield simulation
     finally:
         simulation.down()
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_active_active_copies_both_ways_and_nothing_comes_back() -> None:

@@ -14,7 +14,7 @@ from orchestrator.values import TopicPartition
 from tests.faults.estate import Estate
 from tests.layouts.test_at_work import FILES, at_work, compared
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 ONE_GROUP = FILES / "one-group.yaml"
 _STEADY_S = 5.0
@@ -26,11 +26,6 @@ _AUDITS = """\
   - {name: audit-east, cluster: east, kind: group, group: audit, topics: [west.orders], principal: "User:audit-east"}
 failover:
 """
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_a_group_of_both_sites_goes_and_comes_home_and_reads_each_record_once(tmp_path: Path) -> None:

@@ -12,14 +12,9 @@ from orchestrator.evidence.origins import read_ledgers
 from tests.faults.estate import Estate
 from tests.layouts.test_at_work import FILES, at_work, compared
 
-pytestmark = [pytest.mark.drills, pytest.mark.timeout(800)]
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(800), pytest.mark.usefixtures("own_state")]
 
 _STEADY_S = 5.0
-
-
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path / "state"))
 
 
 def test_parts_move_and_come_home_while_others_write(tmp_path: Path) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
 from orchestrator.errors import GateRefusedError
-from orchestrator.verbs.live.run_result import RunResult
 from tests.twin import test_active_sites as sites
 from tests.twin import test_centres as centres
 from tests.twin import test_into_centre as sources
 from tests.twin import test_one_group as one
 from tests.twin import truths
 from tests.twin.conftest import Estates
-from tests.twin.crew import ProcessDied
+from tests.twin.killing import Make, Move, killed, points
 from tests.twin.operator import Operator
 
 
@@ -23,8 +21,8 @@ from tests.twin.operator import Operator
 class Story:
     """What is made, what is done, where its applications work afterwards, and where before."""
 
-    make: Callable[[Estates], Operator]
-    move: Callable[[Operator], RunResult]
+    make: Make
+    move: Move
     there: str
     before: str
     loses: bool = False
@@ -148,25 +146,6 @@ STORIES = {
 }
 
 
-def points(estates: Estates, story: Story, every: int) -> range:
-    """Where a process may die on its way; each `every`-th of them."""
-    whole = story.make(estates)
-    first = whole.estate.record.count
-    assert story.move(whole).outcome == "ok"
-    return range(0, whole.estate.record.count - first, every)
-
-
-def killed(estates: Estates, story: Story, number: int) -> Operator:
-    """The process has died there, before something was done or after it, and another one may come."""
-    operator = story.make(estates)
-    operator.estate.record.harm_nth(number, "dies after" if number % 2 else "dies before")
-    with pytest.raises(ProcessDied):
-        story.move(operator)
-    operator.estate.record.heal()
-    operator.estate.restart_dcctl()
-    return operator
-
-
 def assert_works_at(operator: Operator, place: str, elsewhere: frozenset[str]) -> None:
     """Nothing that is there is skipped by whom it is for, and who stayed has read nothing twice."""
     operator.estate.live(8)
@@ -179,8 +158,8 @@ def assert_works_at(operator: Operator, place: str, elsewhere: frozenset[str]) -
 def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
     """To the same end."""
     story = STORIES[name]
-    for number in points(estates, story, 37):
-        operator = killed(estates, story, number)
+    for number in points(estates, story.make, story.move, 37):
+        operator = killed(estates, story.make, story.move, number)
         result = operator.resume() if operator.has_begun else story.move(operator)
         assert result.outcome == "ok", (number, result.reason)
         assert_works_at(operator, story.there, story.elsewhere)
@@ -192,8 +171,8 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
 ) -> None:
     """Then all is as it was; afterwards it is refused, and gone on with."""
     story = STORIES[name]
-    for number in points(estates, story, 41):
-        operator = killed(estates, story, number)
+    for number in points(estates, story.make, story.move, 41):
+        operator = killed(estates, story.make, story.move, number)
         if not operator.has_begun:
             continue
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,13 +10,13 @@ import pytest
 from orchestrator.errors import GateRefusedError, NoAnswerError
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
-from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.standing_denials import denied_rules, fence_rows
 from orchestrator.watch.status import mirror_status
 from tests.twin import truths
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
+from tests.twin.killing import BEFORE, Make, Move, killed, points
 from tests.twin.operator import Operator
 
 ACTIVE_PASSIVE = "topologies/active-passive.yaml"
@@ -427,8 +426,6 @@ def test_what_is_refused_or_unheard_takes_a_move_back(estates: Estates) -> None:
     holds(operator, "west", ["west"])
 
 
-Make = Callable[[Estates], Operator]
-Move = Callable[[Operator], RunResult]
 STORIES: dict[str, tuple[Make, Move, str, list[str], list[str]]] = {
     "switchover": (at_work, Operator.switchover, "east", THERE, ["west"]),
     "leave": (sick, Operator.leave, "east", THERE, ["west"]),
@@ -437,33 +434,12 @@ STORIES: dict[str, tuple[Make, Move, str, list[str], list[str]]] = {
 }
 
 
-def points(estates: Estates, story: str, every: int) -> range:
-    """Where a process may die on its way; each `every`-th of them."""
-    make, move, *_ = STORIES[story]
-    whole = make(estates)
-    first = whole.estate.record.count
-    assert move(whole).outcome == "ok"
-    return range(0, whole.estate.record.count - first, every)
-
-
-def killed(estates: Estates, story: str, number: int) -> Operator:
-    """The process has died there, and another one may come."""
-    make, move, *_ = STORIES[story]
-    operator = make(estates)
-    operator.estate.record.harm_nth(number, "dies before")
-    with pytest.raises(ProcessDied):
-        move(operator)
-    operator.estate.record.heal()
-    operator.estate.restart_dcctl()
-    return operator
-
-
 @pytest.mark.parametrize("story", STORIES)
 def test_a_killed_run_is_gone_on_with(estates: Estates, story: str) -> None:
     """To the same end."""
-    _, move, primary, turns, _ = STORIES[story]
-    for number in points(estates, story, 11):
-        operator = killed(estates, story, number)
+    make, move, primary, turns, _ = STORIES[story]
+    for number in points(estates, make, move, 11):
+        operator = killed(estates, make, move, number, BEFORE)
         result = operator.resume() if operator.has_begun else move(operator)
         assert result.outcome == "ok", (number, result.reason)
         holds(operator, primary, turns)
@@ -474,9 +450,9 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
     estates: Estates, story: str
 ) -> None:
     """Then all is as it was; afterwards it is refused, and gone on with."""
-    _, _, primary, turns, before = STORIES[story]
-    for number in points(estates, story, 13):
-        operator = killed(estates, story, number)
+    make, move, primary, turns, before = STORIES[story]
+    for number in points(estates, make, move, 13):
+        operator = killed(estates, make, move, number, BEFORE)
         if not operator.has_begun:
             continue
         try:
