@@ -18,6 +18,7 @@ from orchestrator.replication.offset_map import OffsetMap
 from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.live import look
 from orchestrator.verbs.live import observe as observing
 from orchestrator.verbs.live.move_estate import Estate
 from orchestrator.verbs.live.observe import observe
@@ -75,12 +76,12 @@ def test_no_end_of_a_log_is_older_than_the_map_of_what_was_copied_into_it(
 
     monkeypatch.setattr(copying, "map_of_syncs", map_of_syncs)
     monkeypatch.setattr(observing, "samples_for", lambda *_: SampleHistory())
-    monkeypatch.setattr(observing, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
+    monkeypatch.setattr(look, "probe_source", lambda *_: SourceProbe({"west:1": "yes"}, "", "id-west"))
     connect = SimpleNamespace(name="east", within=lambda _: connect, states=away, source_offsets=away)
     connect.connectors = connect.configuration = away
     way = way_along(topology(), AHEAD, PARTICIPANTS, reach="gone")
     estate = Estate(topology(), way, east, connect, None, "no answer")  # type: ignore[arg-type]
-    monkeypatch.setattr(observing, "copy_folder", away)
+    monkeypatch.setattr(look, "copy_folder", away)
     seen = observe(estate, way)
     assert (of(seen, "offset_map").problem, of(seen, "log_ends").problem) == ("", "")
     assert asked_early
