@@ -17,14 +17,14 @@ from orchestrator.evidence.origins.fates import Lost
 from orchestrator.evidence.origins.judged import Rehearsed
 from orchestrator.simulation.at_work import copies_missing
 from orchestrator.simulation.drill import only_datacenter
-from orchestrator.simulation.drill_audit import DrillAudit, hide_a_ledger
+from orchestrator.simulation.drill_audit import DrillAudit
 from orchestrator.simulation.drill_options import DrillOutcome
 from orchestrator.simulation.drill_report import DrillFacts
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.origins_audit import OriginsAudit, clusters_up, ends_of
 from orchestrator.simulation.return_drill import ReturnDrill
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.sabotage import double_records, sabotage_mirror, withdraw_a_right
+from orchestrator.simulation.sabotage import withdraw_a_right
 from orchestrator.simulation.workload.install import (
     applied_groups,
     start_workload,
@@ -77,6 +77,18 @@ class ActiveDrill(ReturnDrill):
         left, entered = (self.away, self.home) if is_back else (self.home, self.away)
         into = [one for one in mirrors if one.target == entered]
         return min(into, key=lambda one: one.source != left)
+
+    @property
+    def doubled_mirror(self) -> Replication:
+        """The same."""
+        return self.broken_mirror
+
+    @property
+    def hidden_ledger(self) -> tuple[str, int]:
+        """Of who moves; where nobody who writes does, of who writes what they read."""
+        if not self.topology.producers_of(self.home):
+            return self.broken_mirror.source, LIFE_AT_SOURCE
+        return self.home, LIFE_AT_TARGET if self.options.verb == "failback" else LIFE_AT_SOURCE
 
     def _audited(self) -> Sequence[Consumer]:
         return self.topology.consumers
@@ -147,10 +159,6 @@ class ActiveDrill(ReturnDrill):
         if self.options.sabotage.withdraws_a_right:
             self.broken.append(withdraw_a_right(simulation.topology, self.home, at))
 
-    def _break_mirror(self, simulation: Simulation) -> None:
-        if overrides := self.options.sabotage.connector_overrides:
-            self.broken.append(sabotage_mirror(simulation.topology, self.broken_mirror, overrides))
-
     def _lose(self, simulation: Simulation, facts: DrillFacts) -> None:
         super(ActiveDrill, self)._lose(simulation, facts)
         self._lost(facts)
@@ -218,19 +226,6 @@ class ActiveDrill(ReturnDrill):
                 stop_consumers(simulation, dc)
         self._mark("everything read" if is_done else "not everything was read or copied in time")
         return is_done
-
-    def _break(self, simulation: Simulation) -> None:
-        """Sabotage of what the audit looks at: copies where the last move leads, or a producer's ledger."""
-        sabotage, mirror = self.options.sabotage, self.broken_mirror
-        if sabotage.offset_shift and self.options.verb == "failover":
-            self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
-        if sabotage.doubles_records:
-            self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
-        if sabotage.hides_a_ledger:
-            own = self.topology.producers_of(self.home)
-            life = LIFE_AT_TARGET if own and self.options.verb == "failback" else LIFE_AT_SOURCE
-            writes_at = self.home if own else mirror.source
-            self.broken.append(f"hidden {hide_a_ledger(simulation, writes_at, life)}")
 
     def _rehearsed(self, facts: DrillFacts, stands_still: bool | None) -> Rehearsed:
         return Rehearsed(

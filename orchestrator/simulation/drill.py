@@ -167,7 +167,7 @@ class Drill:
     def _break_mirror(self, simulation: Simulation) -> None:
         """Sabotage of what is copied: the mirror back is made from this one, and takes its settings over."""
         if overrides := self.options.sabotage.connector_overrides:
-            self.broken.append(sabotage_mirror(simulation.topology, self.mirror, overrides))
+            self.broken.append(sabotage_mirror(simulation.topology, self.broken_mirror, overrides))
 
     def _told_broken(self) -> list[str]:
         """For the report: what was broken on purpose."""
@@ -343,15 +343,30 @@ class Drill:
         self._mark("everything read" if is_drained else "not everything was read in time")
         return is_drained
 
+    @property
+    def broken_mirror(self) -> Replication:
+        """The mirror of the file that a sabotage breaks."""
+        return self.mirror
+
+    @property
+    def doubled_mirror(self) -> Replication:
+        """The mirror whose copies a sabotage doubles, where the last move has led."""
+        return self.mirror
+
+    @property
+    def hidden_ledger(self) -> tuple[str, int]:
+        """Whose ledgers a sabotage hides: the cluster where producers write by the file, and their life."""
+        return self.home, LIFE_AT_SOURCE
+
     def _break(self, simulation: Simulation) -> None:
-        """Sabotage of what the audit looks at: copies at the target, or a ledger of a life at the source."""
-        sabotage, mirror = self.options.sabotage, self.mirror
+        """Sabotage of what the audit looks at: copies, or a producer's ledger."""
+        sabotage, mirror = self.options.sabotage, self.doubled_mirror
         if sabotage.offset_shift and self.options.verb == "failover":
             self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
         if sabotage.doubles_records:
             self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
         if sabotage.hides_a_ledger:
-            self.broken.append(f"hidden {hide_a_ledger(simulation, self.home, LIFE_AT_SOURCE)}")
+            self.broken.append(f"hidden {hide_a_ledger(simulation, *self.hidden_ledger)}")
 
     def _conclude(self, simulation: Simulation, evidence: Evidence, facts: DrillFacts) -> DrillOutcome:
         """Let everything be read, compare, and write down what came of it."""

@@ -19,17 +19,18 @@ from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.at_work import unwatched
 from orchestrator.simulation.cases import accepted_reread
 from orchestrator.simulation.drill import ACKNOWLEDGED, Drill, only_datacenter
-from orchestrator.simulation.drill_audit import DrillAudit, audit_there_and_back, hide_a_ledger
+from orchestrator.simulation.drill_audit import DrillAudit, audit_there_and_back
 from orchestrator.simulation.drill_options import DrillOutcome
 from orchestrator.simulation.drill_report import DrillFacts
 from orchestrator.simulation.evidence import Evidence
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.sabotage import NONE, double_records, withdraw_a_right
+from orchestrator.simulation.sabotage import NONE, withdraw_a_right
 from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.snapshot.live.reader import read_samples
 from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.flows import transactional_topics
+from orchestrator.topology.model import Replication
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.run_result import RunResult
 
@@ -169,13 +170,15 @@ class ReturnDrill(Drill):
         copies = target.end_offsets(mirror.mirrored(tp) for tp in partitions)
         return all(copies[mirror.mirrored(tp)] >= end for tp, end in ends.items())
 
-    def _break(self, simulation: Simulation) -> None:
-        """Sabotage of what the audit looks at: copies at home, or a ledger of the life at the standby."""
-        sabotage, mirror = self.options.sabotage, self.mirror
-        if sabotage.doubles_records:
-            self.broken.append(str(double_records(simulation.cluster(mirror.source), reverse_mirror(mirror))))
-        if sabotage.hides_a_ledger:
-            self.broken.append(f"hidden {hide_a_ledger(simulation, self.home, LIFE_AT_TARGET)}")
+    @property
+    def doubled_mirror(self) -> Replication:
+        """At home: what the mirror back brings."""
+        return reverse_mirror(self.mirror)
+
+    @property
+    def hidden_ledger(self) -> tuple[str, int]:
+        """Of the life at the standby."""
+        return self.home, LIFE_AT_TARGET
 
 
 def _unseen(simulation: Simulation, watched: Watched, since_s: float) -> list[str]:
