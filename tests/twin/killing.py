@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
 
 import pytest
 
@@ -15,32 +17,70 @@ from tests.twin.record import Harm
 
 Make = Callable[[Estates], Operator]
 Move = Callable[[Operator], RunResult]
-BEFORE: Sequence[Harm] = ("dies before",)
-BEFORE_OR_AFTER: Sequence[Harm] = ("dies before", "dies after")
+Check = Callable[[Operator], None]
+BEFORE_AND_AFTER: tuple[Harm, ...] = ("dies before", "dies after")
 
 
-def points(estates: Estates, make: Make, move: Move, every: int) -> range:
-    """Where a process may die on its way; each `every`-th of them."""
-    whole = make(estates)
+@dataclass(frozen=True)
+class Story:
+    """What is made, what is done, and what has to hold afterwards: once it is done, and once it is taken back.
+
+    `is_undone` None: it cannot be taken back. `harms`: how the process dies.
+    """
+
+    make: Make
+    move: Move
+    is_done: Check
+    is_undone: Check | None = None
+    harms: tuple[Harm, ...] = BEFORE_AND_AFTER
+
+
+def sampled(estates: Estates, story: Story, every: int) -> list[tuple[int, Harm]]:
+    """Where and how a process may die on its way: each `every`-th doing, one harm after the other."""
+    return [(number, story.harms[number % len(story.harms)]) for number in doings(estates, story)[::every]]
+
+
+def each(estates: Estates, story: Story) -> list[tuple[int, Harm]]:
+    """Every doing, with every harm."""
+    return list(product(doings(estates, story), story.harms))
+
+
+def doings(estates: Estates, story: Story) -> range:
+    """The numbers of what a process does on its way, its journal included."""
+    whole = story.make(estates)
     first = whole.estate.record.count
-    assert move(whole).outcome == "ok"
-    return range(0, whole.estate.record.count - first, every)
+    assert story.move(whole).outcome == "ok"
+    return range(whole.estate.record.count - first)
 
 
-def killed(
-    estates: Estates, make: Make, move: Move, number: int, harms: Sequence[Harm] = BEFORE_OR_AFTER
-) -> Operator:
-    """The process has died there, by one harm after the other from point to point; another one may come."""
-    operator = make(estates)
-    operator.estate.record.harm_nth(number, harms[number % len(harms)])
+def gone_on_with(estates: Estates, story: Story, number: int, harm: Harm) -> None:
+    """The process dies there, and another one brings the run to the same end."""
+    operator = _killed(estates, story, number, harm)
+    result = operator.resume() if operator.has_begun else story.move(operator)
+    assert result.outcome == "ok", (number, harm, result.reason)
+    story.is_done(operator)
+
+
+def taken_back(estates: Estates, story: Story, number: int, harm: Harm) -> None:
+    """The process dies there, and another one takes the run back; or, where that is refused, goes on with it."""
+    assert story.is_undone is not None
+    operator = _killed(estates, story, number, harm)
+    if operator.has_begun:
+        check = story.is_undone if _is_taken_back(operator, number) else story.is_done
+        check(operator)
+
+
+def _killed(estates: Estates, story: Story, number: int, harm: Harm) -> Operator:
+    operator = story.make(estates)
+    operator.estate.record.harm_nth(number, harm)
     with pytest.raises(ProcessDied):
-        move(operator)
+        story.move(operator)
     operator.estate.record.heal()
     operator.estate.restart_dcctl()
     return operator
 
 
-def is_taken_back(operator: Operator, number: int) -> bool:
+def _is_taken_back(operator: Operator, number: int) -> bool:
     """Roll the killed run back, or, where that is refused, go on with it to its end.
 
     One that died behind its last record has ended, and neither is left to do.

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from tests.twin import test_parts as parts
 from tests.twin.conftest import Estates
-from tests.twin.killing import Make, Move, is_taken_back, killed, points
+from tests.twin.killing import Check, Make, Story, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
 
 GROUP = {"billing": "east"}
 TOPIC = dict.fromkeys(("billing", "shipping", "fraud"), "east")
-
-
-@dataclass(frozen=True)
-class Story:
-    """What is made, what is done, and who works at east before and afterwards."""
-
-    make: Make
-    move: Move
-    before: dict[str, str]
-    after: dict[str, str]
 
 
 def away(**part: tuple[str, ...]) -> Make:
@@ -35,45 +23,42 @@ def away(**part: tuple[str, ...]) -> Make:
     return make
 
 
+def works(at: dict[str, str]) -> Check:
+    """Who works at east; all others are at home."""
+
+    def check(operator: Operator) -> None:
+        operator.estate.live(8)
+        parts.assert_each_once(operator, **at)
+
+    return check
+
+
 STORIES = {
     "a group goes": Story(
-        parts.at_work, lambda o: o.switchover(applications=("billing",)), before={}, after=GROUP
+        parts.at_work, lambda o: o.switchover(applications=("billing",)), works(GROUP), works({})
     ),
     "a group comes home": Story(
         away(applications=("billing",)),
         lambda o: o.failback(applications=("billing",)),
-        before=GROUP,
-        after={},
+        works({}),
+        works(GROUP),
     ),
-    "a topic goes": Story(parts.at_work, lambda o: o.switchover(topics=("orders",)), before={}, after=TOPIC),
+    "a topic goes": Story(parts.at_work, lambda o: o.switchover(topics=("orders",)), works(TOPIC), works({})),
     "a topic comes home": Story(
-        away(topics=("orders",)), lambda o: o.failback(topics=("orders",)), before=TOPIC, after={}
+        away(topics=("orders",)), lambda o: o.failback(topics=("orders",)), works({}), works(TOPIC)
     ),
 }
-
-
-def assert_works(operator: Operator, at: dict[str, str]) -> None:
-    operator.estate.live(8)
-    parts.assert_each_once(operator, **at)
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
     """To the same end."""
-    story = STORIES[name]
-    for number in points(estates, story.make, story.move, 17):
-        operator = killed(estates, story.make, story.move, number)
-        result = operator.resume() if operator.has_begun else story.move(operator)
-        assert result.outcome == "ok", (number, result.reason)
-        assert_works(operator, story.after)
+    for number, harm in sampled(estates, STORIES[name], 17):
+        gone_on_with(estates, STORIES[name], number, harm)
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_killed_run_is_taken_back_unless_applications_may_work_there(estates: Estates, name: str) -> None:
     """Then all is as it was; afterwards it is refused, and gone on with."""
-    story = STORIES[name]
-    for number in points(estates, story.make, story.move, 23):
-        operator = killed(estates, story.make, story.move, number)
-        if not operator.has_begun:
-            continue
-        assert_works(operator, story.before if is_taken_back(operator, number) else story.after)
+    for number, harm in sampled(estates, STORIES[name], 23):
+        taken_back(estates, STORIES[name], number, harm)

@@ -16,8 +16,9 @@ from tests.twin import truths
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
-from tests.twin.killing import BEFORE, Make, Move, is_taken_back, killed, points
+from tests.twin.killing import Check, Story, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
+from tests.twin.record import Harm
 
 ACTIVE_PASSIVE = "topologies/active-passive.yaml"
 DEGRADED = "tests/faults/sick.yaml"
@@ -426,39 +427,38 @@ def test_what_is_refused_or_unheard_takes_a_move_back(estates: Estates) -> None:
     holds(operator, "west", ["west"])
 
 
-STORIES: dict[str, tuple[Make, Move, str, list[str], list[str]]] = {
-    "switchover": (at_work, Operator.switchover, "east", THERE, ["west"]),
-    "leave": (sick, Operator.leave, "east", THERE, ["west"]),
-    "failback": (rejoining, Operator.failback, "west", BACK, THERE),
-    "fence": (at_work, lambda operator: operator.fence("west"), "west", ["west"], ["west"]),
+def written(primary: str, turns: list[str]) -> Check:
+    """Where topics are primary, and where they were written, in turns."""
+    return lambda operator: holds(operator, primary, turns)
+
+
+BEFORE: tuple[Harm, ...] = ("dies before",)
+STORIES = {
+    "switchover": Story(
+        at_work, Operator.switchover, written("east", THERE), written("west", ["west"]), BEFORE
+    ),
+    "leave": Story(sick, Operator.leave, written("east", THERE), written("west", ["west"]), BEFORE),
+    "failback": Story(rejoining, Operator.failback, written("west", BACK), written(THERE[-1], THERE), BEFORE),
+    "fence": Story(
+        at_work, lambda o: o.fence("west"), written("west", ["west"]), written("west", ["west"]), BEFORE
+    ),
 }
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_a_killed_run_is_gone_on_with(estates: Estates, story: str) -> None:
+@pytest.mark.parametrize("name", STORIES)
+def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
     """To the same end."""
-    make, move, primary, turns, _ = STORIES[story]
-    for number in points(estates, make, move, 11):
-        operator = killed(estates, make, move, number, BEFORE)
-        result = operator.resume() if operator.has_begun else move(operator)
-        assert result.outcome == "ok", (number, result.reason)
-        holds(operator, primary, turns)
+    for number, harm in sampled(estates, STORIES[name], 11):
+        gone_on_with(estates, STORIES[name], number, harm)
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("name", STORIES)
 def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_side(
-    estates: Estates, story: str
+    estates: Estates, name: str
 ) -> None:
     """Then all is as it was; afterwards it is refused, and gone on with."""
-    make, move, primary, turns, before = STORIES[story]
-    for number in points(estates, make, move, 13):
-        operator = killed(estates, make, move, number, BEFORE)
-        if not operator.has_begun:
-            continue
-        if is_taken_back(operator, number):
-            holds(operator, before[-1], before)
-        else:
-            holds(operator, primary, turns)
+    for number, harm in sampled(estates, STORIES[name], 13):
+        taken_back(estates, STORIES[name], number, harm)
 
 
 def test_a_fence_is_not_taken_back_from_under_a_move_that_rests_on_it(estates: Estates) -> None:
