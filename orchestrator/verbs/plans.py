@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.errors import UsageError
@@ -35,6 +36,7 @@ from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, wit
 from orchestrator.runs.prices import MISS_NEW_RECORDS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
@@ -139,9 +141,18 @@ def plan_failback(
     )
     move = Move(topology=topology, ways=(denying(way, who_standby),))
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
-    starts = (seen.past.value or Past()).starts
-    failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
+    failback(book, move, them, accepted, who_home, _back_starts(s), timeout_s=request.timeout_s)
     return _plan("failback", request, s, them, book, kept_off=who_home.principals)
+
+
+def _back_starts(s: Situation) -> BackStarts:
+    """Where the mirror back begins; where a part comes home, with the topics that have never moved."""
+    found, state = (s.seen.past.value or Past()).starts, s.seen.coordination.value
+    if state is None or not s.way.is_part:
+        return found
+    moved = {*s.way.topics, *(tp.topic for tp in found.recorded)}
+    moved |= {name for home, name in state.primaries if home == s.way.home}
+    return replace(found, unmoved=tuple(name for name in s.own_mirror.topics if name not in moved))
 
 
 def _plan(

@@ -56,8 +56,8 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
 
 # A task of the group sync asks a lost source for one group after the other, each until a time-out.
 _SYNC_STOPS_WITHIN_S = 120.0
@@ -240,7 +240,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         way: Way,
         mirror: MirrorRef,
         standing: Handle[StandingLogs],
-        starts: Mapping[TopicPartition, int],
+        starts: BackStarts,
         accepted: Accepted,
         timeout_s: float,
     ) -> Rejoined:
@@ -254,7 +254,12 @@ class MirrorMaker2(Copying, MirrorEngine):
             CreateReverse(mirror=mirror), id=way.id("create-reverse", mirror), after=[has_topics]
         )
         is_there = behind(created, because="Connect takes offsets only for a connector that exists")
-        begin = SetReverseStarts(mirror=mirror, starts=dict(starts))
+        begin = SetReverseStarts(
+            mirror=mirror,
+            starts=dict(starts.recorded),
+            unmoved=starts.unmoved,
+            provisional=dict(starts.provisional),
+        )
         starts_set = book.add(begin, id=way.id("set-reverse-offsets", mirror), after=[is_there])
         resume = ResumeConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
         is_set = behind(
