@@ -27,13 +27,14 @@ from orchestrator.moves.request import (
     principals_back,
 )
 from orchestrator.moves.situation import Situation, Words
+from orchestrator.moves.staying import stays_in_words
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Move, Way
 from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
-from orchestrator.runs.prices import MISS_NEW_RECORDS
+from orchestrator.runs.prices import MISS_NEW_RECORDS, STAYS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.snapshot.back_starts import BackStarts
@@ -90,6 +91,8 @@ def plan_failover(
         )
         facts = {"symptoms": symptoms(s), "unread": {str(tp): why for tp, why in sorted(unread.items())}}
         facts |= _denied(who)
+    if stays := stays_in_words(s):
+        facts[STAYS] = stays
     failover(book, move, them, _opening(s), accepted, degraded=degraded)
     return _plan("failover", request, s, them, book, facts=facts)
 
