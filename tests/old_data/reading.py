@@ -112,8 +112,7 @@ def guards(data: OldData, ensemble: Coordination, folder: Path) -> dict[str, Any
 def coordination(data: OldData, ensemble: Coordination) -> dict[str, Any]:
     """What every verb and `status` know of the ensemble: runs, primaries, holds, ids, who works where."""
     topology, (mirror,) = data.topology, data.topology.replication
-    between = [(mirror.source, mirror.target)]
-    state = read_coordination(ensemble, "", topology, own_lock=True, between=between)
+    state = read_coordination(ensemble, "", topology, own_lock=True)
     primaries = primary_rows(topology, mirror, state.primaries)
     newest = newest_move(state.runs, mirror.source, mirror.target)
     return {
