@@ -130,10 +130,16 @@ def _rejoin(  # noqa: PLR0917 - what a standby is made from
     """The returned side is held, goes on being copied, and is brought what was written meanwhile."""
     standing = _hold(book, way, them, who_home)
     if way.rejoins:
-        return [
+        held = behind(standing, because="nothing but what was written at the place left is brought")
+        resumed = [
+            them.engine(way.topology, mirror).go_on_beside(book, way, mirror, [held])
+            for mirror in way.resumes
+        ]
+        rejoined = [
             them.engine(way.topology, mirror).go_on_behind(book, way, mirror, standing, accepted, timeout_s)
             for mirror in way.rejoins
         ]
+        return [replace(one, caught_up=(*one.caught_up, *resumed)) for one in rejoined]
     return [
         them.engine(way.topology, mirror).rejoin(book, way, mirror, standing, starts, accepted, timeout_s)
         for mirror in way.drains

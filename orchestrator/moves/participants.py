@@ -336,6 +336,16 @@ class MirrorEngine(Engine, ABC):
         """
         raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on behind a source that has returned")
 
+    def go_on_beside(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """Let a mirror of the file go on that has stood since all of its source left along it, by plan.
+
+        Others have come to that source since, and go home. Raises `DcctlError` where the engine cannot do
+        that.
+        """
+        raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on beside who has come to its source")
+
     @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """Let a mirror stand while its map is read to the end."""

@@ -16,6 +16,7 @@ from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
 from orchestrator.moves.gates.landing import unread_after
+from orchestrator.moves.gates.other_site import stand_since_crossed
 from orchestrator.moves.gates.source import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.request import (
@@ -142,8 +143,10 @@ def plan_failback(
         if way.who.rules
         else principals_back(topology, way.drains[0].other_way.of(topology))
     )
-    move = Move(topology=topology, ways=(denying(way, who_standby),))
-    s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
+    s, book = Situation(way=denying(way, who_standby), seen=seen, words=words), Runbook()
+    if resumes := stand_since_crossed(s):
+        s = Situation(way=replace(s.way, resumes=resumes), seen=seen, words=words)
+    move = Move(topology=topology, ways=(s.way,))
     failback(book, move, them, accepted, who_home, _back_starts(s), timeout_s=request.timeout_s)
     return _plan("failback", request, s, them, book, kept_off=who_home.principals)
 

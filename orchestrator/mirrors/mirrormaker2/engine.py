@@ -24,7 +24,7 @@ from orchestrator.mirrors.mirrormaker2.gates import (
 )
 from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, loss_by_topic
 from orchestrator.mirrors.mirrormaker2.partial_drain import DrainPartial
-from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SetMirrorOffsets
+from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SeeFits, SetMirrorOffsets
 from orchestrator.mirrors.mirrormaker2.reverse import (
     AwaitCaughtUp,
     CloseReverseMap,
@@ -85,6 +85,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         ResumeConnectors,
         SeeArrived,
         SetMirrorOffsets,
+        SeeFits,
         SetReverseStarts,
         StopConnectors,
     )
@@ -306,6 +307,17 @@ class MirrorMaker2(Copying, MirrorEngine):
         arrives = AwaitTail(mirror=mirror, standing=standing, rejoining=rejoining, limit_s=timeout_s)
         tail = book.add(arrives, id=way.id("tail-arrives", back), after=[runs])
         return Rejoined(rejoining=rejoining, caught_up=(tail,))
+
+    def go_on_beside(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
+        names = _names(way, mirror)
+        fits = book.add(SeeFits(mirror=mirror), id=way.id("see-fits", mirror), after=after)
+        resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=mirror.workers)
+        title = f"Resume the mirror {mirror}, which has stood since applications of {mirror.source} left"
+        order = behind(fits, because="a mirror whose position is beyond a log would skip or repeat records")
+        return book.add(resume, id=way.id("resume-beside", mirror), title=title, phase="drain", after=[order])
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""
