@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.runs.coordination_state import away, newest_move
+from orchestrator.runs.estate_record import RunBegun
 from orchestrator.runs.live.earlier_runs import earlier_runs, newest_runs
+from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.verbs.registration import EFFECTS
 from tests.runs.memory_ensemble import MemoryEnsemble, a_record, write_run
 
@@ -167,3 +170,21 @@ def test_of_runs_that_are_settled_only_the_newest_are_read(tmp_path: Path) -> No
         about = (WEST_TO_EAST, EAST_TO_WEST)[number % 2]
         a_run(ensemble, tmp_path, f"r{number:02d}", begun=True, outcome="ok", about=about)
     assert len(earlier_runs(ensemble, "t", effects=EFFECTS)) == 20
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_whom_a_run_has_moved_is_read_from_the_parts_of_a_long_record(tmp_path: Path, is_there: bool) -> None:
+    """Where names are too many for its node; only without these parts nobody can tell."""
+    ensemble, names = MemoryEnsemble(), [f"group-{number:04d}" for number in range(400)]
+    about = {**of_part(WEST_TO_EAST, *names), "plan": {"steps": [secrets.token_hex(1_200_000)]}}
+    a_run(ensemble, tmp_path, "r1", begun=True, outcome="ok", about=about)
+    assert any("run-parts" in path for path in ensemble.nodes)
+    begun = read_facts(ensemble, "t", [RunBegun])[0].body
+    assert isinstance(begun, RunBegun)
+    assert begun.part == tuple(names)
+    if not is_there:
+        for path in [path for path in ensemble.nodes if "run-parts" in path]:
+            del ensemble.nodes[path]
+    known = away(earlier_runs(ensemble, "t", effects=EFFECTS), "west", "east")
+    assert known.unnamed == ("" if is_there else "r1")
+    assert known.by("group-0399") == ("r1" if is_there else "")

@@ -47,6 +47,14 @@ def taken_by(s: Situation) -> str:
     return "" if any(by) or found is None else found.run_id
 
 
+def how_to_name(run_id: str) -> str:
+    """What to do about a run of which nobody can tell whom it has moved."""
+    return (
+        f"dcctl show {run_id} FILE says what of its journal is missing: restore that in the ensemble, for "
+        "whom the run has moved is known only from there"
+    )
+
+
 def selection(s: Situation) -> GateResult:
     """No consumer loses sight of records that it would have read, and nobody is at two places."""
     return as_far_as_known(s.seen.coordination, _selection_by_record(s))
@@ -60,9 +68,8 @@ def _selection_by_record(s: Situation) -> GateResult:
     names = list(dict.fromkeys(item.name for item in s.way.items))
     measured = f"{plural(len(names), 'application')}, {sum(map(bool, map(known.by, names)))} at {s.away}"
     if known.unnamed:
-        said = f"which applications run {known.unnamed} has moved is not in its short record"
-        hint = f"dcctl show {known.unnamed} FILE; then move all of them"
-        return gate_result("selection", "unknown", measured, limit, said, hint)
+        said = f"which applications run {known.unnamed} has moved cannot be read"
+        return gate_result("selection", "unknown", measured, limit, said, how_to_name(known.unnamed))
     reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:
         reasons, hint = _behind_failover(s, known, part.value, names)

@@ -13,7 +13,13 @@ from orchestrator.runs.engine import state_from_journal
 from orchestrator.runs.estate_record import RunBegun
 from orchestrator.runs.live.estate_facts import begun_runs, read_facts
 from orchestrator.runs.live.journal import runs_path, unpacked
-from orchestrator.runs.live.run_outline import RunOutline, outline_of, part_of_record, read_outline
+from orchestrator.runs.live.run_outline import (
+    RunOutline,
+    outline_of,
+    part_of_record,
+    part_of_run,
+    read_outline,
+)
 from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, event_from_json, plan_from_json
 from orchestrator.runs.way_back import stands_for_good
@@ -90,6 +96,9 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str, effects
     if outline is None:
         return None
     told = _told(outline)
+    if told.part == ():
+        part = part_of_run(coordination, topology, run_id, outline.names[0], outline.about)
+        told = replace(told, part=part)
     if not _may_look(told):
         return told
     path = f"{runs_path(topology)}/{run_id}"
