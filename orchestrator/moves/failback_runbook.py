@@ -13,7 +13,6 @@ standby then, and the next failback finds it so. Stage 3 is taken back up to its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,7 @@ from orchestrator.runs.hooks import hooks_around
 from orchestrator.runs.pending_verification import OPEN_STANDBY
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.writers import denied_topics, opened_topics
-from orchestrator.values import TopicPartition
+from orchestrator.snapshot.back_starts import BackStarts
 
 _OPEN = "the standby has to accept applications for the next failover"
 _STANDBY = "the returned cluster stays a standby, and the next failback goes on from there"
@@ -61,14 +60,14 @@ def failback(  # noqa: PLR0917 - the ways back, and what is known of the side th
     them: Participants,
     accepted: Accepted,
     who_home: Fenced,
-    starts: Mapping[TopicPartition, int],
+    starts: BackStarts,
     *,
     timeout_s: float,
 ) -> None:
     """Everybody goes back. `who_home` are denied the returned side until it takes over.
 
-    `starts`: where the mirror back begins in each landing partition, by what was recorded. `timeout_s`: how
-    long a mirror may take to catch up, or to drain.
+    `starts`: where the mirror back begins in each landing partition. `timeout_s`: how long a mirror may take
+    to catch up, or to drain.
     """
     with hooks_around(book, move.topology, "failback", move.left, move.entered):
         with book.section("make the returned cluster a standby", on_failure="stop", kept=_STANDBY):
@@ -124,17 +123,23 @@ def _rejoin(  # noqa: PLR0917 - what a standby is made from
     way: Way,
     them: Participants,
     who_home: Fenced,
-    starts: Mapping[TopicPartition, int],
+    starts: BackStarts,
     accepted: Accepted,
     timeout_s: float,
 ) -> list[Rejoined]:
     """The returned side is held, goes on being copied, and is brought what was written meanwhile."""
     standing = _hold(book, way, them, who_home)
     if way.rejoins:
-        return [
+        held = behind(standing, because="nothing but what was written at the place left is brought")
+        resumed = [
+            them.engine(way.topology, mirror).go_on_beside(book, way, mirror, [held])
+            for mirror in way.resumes
+        ]
+        rejoined = [
             them.engine(way.topology, mirror).go_on_behind(book, way, mirror, standing, accepted, timeout_s)
             for mirror in way.rejoins
         ]
+        return [replace(one, caught_up=(*one.caught_up, *resumed)) for one in rejoined]
     return [
         them.engine(way.topology, mirror).rejoin(book, way, mirror, standing, starts, accepted, timeout_s)
         for mirror in way.drains

@@ -244,7 +244,8 @@ def _bring_to_rest(book: Runbook, way: Way, them: Participants, seen: _Drained, 
             RecordDeparture(
                 mirror=mirror,
                 cluster=way.left.cluster,
-                topics=way.topics,
+                # It stops for all of them, and is held against them all before it goes on.
+                topics=tuple(mirror.of(way.topology).topics),
                 standing=seen.standing,
                 is_part=way.is_part,
             ),

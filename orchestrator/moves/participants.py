@@ -32,8 +32,8 @@ from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running, 
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,13 +311,13 @@ class MirrorEngine(Engine, ABC):
         way: Way,
         mirror: MirrorRef,
         standing: Handle[StandingLogs],
-        starts: Mapping[TopicPartition, int],
+        starts: BackStarts,
         accepted: Accepted,
         timeout_s: float,
     ) -> Rejoined:
         """Make a returned source a standby that has caught up: `mirror` leads there, against the file's.
 
-        `starts`: where that one begins, by what was recorded.
+        `starts`: where that one begins. Topics that have never moved begin at their ends at that moment.
         """
 
     def go_on_behind(  # noqa: PLR0917 - what a mirror goes on from
@@ -335,6 +335,16 @@ class MirrorEngine(Engine, ABC):
         where the engine cannot do that.
         """
         raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on behind a source that has returned")
+
+    def go_on_beside(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """Let a mirror of the file go on that has stood since all of its source left along it, by plan.
+
+        Others have come to that source since, and go home. Raises `DcctlError` where the engine cannot do
+        that.
+        """
+        raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on beside who has come to its source")
 
     @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:

@@ -194,9 +194,13 @@ class RejoiningLogs:
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class MirrorStarts:
-    """The first source offset that a mirror copies, by partition (none: from its beginning)."""
+    """The first source offset that a mirror copies, by partition (none: from its beginning).
+
+    `provisional`: of these, those of topics that had never moved, which a recorded start comes before.
+    """
 
     starts: Offsets
+    provisional: Offsets = field(default_factory=dict)
 
 
 # What reports show: where a mirror and the topics that are written next ended; of groups, what stood there

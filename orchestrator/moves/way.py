@@ -74,11 +74,12 @@ class Way:
     then stand; those of `passes` have to copy what stands of `topics`, and go on with others; those of
     `pauses` stand while their maps are read to the end, and go on (where a place is gone, mirrors whose
     source is gone with it: they bring nothing more until it is back); those of `rejoins` lead out of the
-    place entered, which has returned, and go on where they fit its logs. `is_shared`: others write these
-    topics at the place left as well, whose logs never stand. `who`: whom the place left is denied, and the
-    rules for it. `is_part`: others of `home` stay where they are; `left_out`: those of them that read what
-    moves, and have to be there already. `mark` tells its steps from those of other ways; empty for the only
-    one.
+    place entered, which has returned, and go on where they fit its logs; those of `resumes` lead out of
+    the place left, have stood while nobody went home, and go on before anybody is stopped. `is_shared`:
+    others write these topics at the place left as well, whose logs never stand. `who`: whom the place
+    left is denied, and the rules for it. `is_part`: others of `home` stay where they are; `left_out`:
+    those of them that read what moves, and have to be there already. `mark` tells its steps from those of
+    other ways; empty for the only one.
     """
 
     topology: Topology
@@ -92,6 +93,7 @@ class Way:
     passes: tuple[MirrorRef, ...] = ()
     pauses: tuple[MirrorRef, ...] = ()
     rejoins: tuple[MirrorRef, ...] = ()
+    resumes: tuple[MirrorRef, ...] = ()
     is_shared: bool = False
     is_part: bool = False
     left_out: tuple[str, ...] = ()

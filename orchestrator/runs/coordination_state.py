@@ -53,12 +53,17 @@ class EarlierRun:
     @property
     def home(self) -> str:
         """The cluster where the file has what it moved: a failback brings it there, others take it away."""
-        return self.target if self.verb == "failback" else self.source
+        return home_and_away(self.verb, self.source, self.target)[0]
 
     @property
     def away(self) -> str:
         """The other one of its two clusters."""
-        return self.source if self.home == self.target else self.target
+        return home_and_away(self.verb, self.source, self.target)[1]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that it moved is where it leads, be it that somebody was not seen there yet."""
+        return self.outcome == "ok" or bool(self.looks)
 
     @property
     def has_effect(self) -> bool:
@@ -68,6 +73,11 @@ class EarlierRun:
     def has_moved_between(self, clusters: Collection[str]) -> bool:
         """Whether it changed anything between just these clusters, whichever way."""
         return self.has_effect and {self.source, self.target} == set(clusters)
+
+
+def home_and_away(verb: str, source: str, target: str) -> tuple[str, str]:
+    """Of a move the cluster where the file has what it moves, and the other one."""
+    return (target, source) if verb == "failback" else (source, target)
 
 
 def newest_move(runs: Iterable[EarlierRun], home: str, other: str) -> EarlierRun | None:
@@ -120,8 +130,7 @@ def away(runs: Iterable[EarlierRun], home: str, other: str) -> Away:
     """
     found = Away()
     for run in runs:
-        is_done = run.outcome == "ok" or bool(run.looks)
-        if run.home != home or not is_done or not run.has_moved_between((home, other)):
+        if run.home != home or not run.is_done or not run.has_moved_between((home, other)):
             continue
         by = "" if run.target == home else run.run_id
         if run.part is None:

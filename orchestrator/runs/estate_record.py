@@ -123,7 +123,8 @@ class ReverseStarts:
     """Where the mirror from `standby` back to `home` begins in each landing partition.
 
     `is_set`: Connect has been told so; otherwise it is where the landing topics ended when applications came.
-    `is_part`: those of some topics.
+    `is_part`: those of some topics. `provisional`: set as well, in topics that had never moved: where these
+    ended at that moment. Where applications come later counts before it.
     """
 
     home: str
@@ -131,6 +132,7 @@ class ReverseStarts:
     starts: Rows
     is_set: bool
     is_part: bool = False
+    provisional: Rows = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -345,32 +347,6 @@ def logs_at_departure(facts: Iterable[Fact], cluster: str) -> LogsAtDeparture | 
     ends = {row[:2]: row for body in found[whole:] for row in body.ends}
     ids = {name: topic_id for body in found[whole:] for name, topic_id in body.topic_ids.items()}
     return LogsAtDeparture(cluster=cluster, ends=tuple(ends.values()), topic_ids=ids, is_part=True)
-
-
-def reverse_starts(facts: Iterable[Fact], home: str, standby: str) -> dict[TopicPartition, int]:
-    """Where the reverse mirror began, or where it will have to; empty where nothing tells.
-
-    What Connect was told holds, also where that run was taken back. Before that it is where the landing
-    topics ended when applications first came.
-    """
-    facts = standing(facts)
-    undone = undone_runs(facts)
-    found = [
-        (fact.run_id, fact.body)
-        for fact in facts
-        if isinstance(fact.body, ReverseStarts) and (fact.body.home, fact.body.standby) == (home, standby)
-    ]
-    are_set = [body for _, body in found if body.is_set]
-    first = [body for run_id, body in found if run_id not in undone]
-    if (are_set and not are_set[-1].starts) or not (are_set or first):
-        return {}
-    if not are_set and not any(body.is_part for body in first):
-        return offsets(first[0].starts)
-    # Where topics have gone one by one each run tells of its own.
-    starts: dict[TopicPartition, int] = {}
-    for body in (body for body in reversed(first) if body.is_part or not are_set):
-        starts |= offsets(body.starts)
-    return starts | (offsets(are_set[-1].starts) if are_set else {})
 
 
 def journals_unread(facts: Iterable[Fact], home: str, standby: str) -> list[Fact]:

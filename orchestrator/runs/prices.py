@@ -10,6 +10,8 @@ from orchestrator.topology.verbs import MOVING_VERBS
 _KEY, _LATER = "at_most", "if_source_returns"
 MISS_NEW_RECORDS = "miss_new_records"
 """In a plan's facts: consumers that will not see what is written after the move, as a person accepts."""
+STAYS = "stays"
+"""Likewise: by topic that a failover leaves at the lost site, what becomes of it, in a sentence."""
 _SECONDS = "loss_seconds_at_most"
 Price = Mapping[str, Mapping[str, int | None]]
 

@@ -31,10 +31,10 @@ from orchestrator.runs.estate_record import (
     bodies,
     journals_unread,
     logs_at_departure,
-    reverse_starts,
     standing,
     undone_runs,
 )
+from orchestrator.snapshot.back_starts import BackStarts, back_starts
 from orchestrator.snapshot.known_gaps import sampled_gaps
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Replication, Topology
@@ -48,7 +48,7 @@ class Past:
     left it, and how its logs stood then (None where nobody has recorded that).
     """
 
-    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    starts: BackStarts = field(default_factory=BackStarts)
     truncations: Truncations = field(default_factory=dict)
     truncations_since_departure: Truncations = field(default_factory=dict)
     left: LogsAtDeparture | None = None
@@ -69,7 +69,7 @@ def past_of(facts: Sequence[Fact], home: str, standby: str) -> Past:
             f"journal of run {unread[0].run_id}", "could not be read, so the estate record is incomplete"
         )
     return Past(
-        starts=reverse_starts(facts, home, standby),
+        starts=back_starts(facts, home, standby),
         truncations=log_truncations(facts, home, standby),
         truncations_since_departure=truncations_since_departure(facts, home, standby),
         left=logs_at_departure(facts, home),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.errors import UsageError
@@ -15,6 +16,7 @@ from orchestrator.moves.fence_gates import fenceable
 from orchestrator.moves.gates import gates_of
 from orchestrator.moves.gates.ensemble import done_by_run, passed_by_word
 from orchestrator.moves.gates.landing import unread_after
+from orchestrator.moves.gates.other_site import stand_since_crossed
 from orchestrator.moves.gates.source import can_fence, loss_window, symptoms
 from orchestrator.moves.participants import Accepted, Participants
 from orchestrator.moves.request import (
@@ -26,15 +28,17 @@ from orchestrator.moves.request import (
     principals_back,
 )
 from orchestrator.moves.situation import Situation, Words
+from orchestrator.moves.staying import stays_in_words
 from orchestrator.moves.switchover_runbook import switchover
 from orchestrator.moves.way import Move, Way
 from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
-from orchestrator.runs.prices import MISS_NEW_RECORDS
+from orchestrator.runs.prices import MISS_NEW_RECORDS, STAYS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import dump_topology
@@ -88,6 +92,8 @@ def plan_failover(
         )
         facts = {"symptoms": symptoms(s), "unread": {str(tp): why for tp, why in sorted(unread.items())}}
         facts |= _denied(who)
+    if stays := stays_in_words(s):
+        facts[STAYS] = stays
     failover(book, move, them, _opening(s), accepted, degraded=degraded)
     return _plan("failover", request, s, them, book, facts=facts)
 
@@ -137,11 +143,22 @@ def plan_failback(
         if way.who.rules
         else principals_back(topology, way.drains[0].other_way.of(topology))
     )
-    move = Move(topology=topology, ways=(denying(way, who_standby),))
-    s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
-    starts = (seen.past.value or Past()).starts
-    failback(book, move, them, accepted, who_home, starts, timeout_s=request.timeout_s)
+    s, book = Situation(way=denying(way, who_standby), seen=seen, words=words), Runbook()
+    if resumes := stand_since_crossed(s):
+        s = Situation(way=replace(s.way, resumes=resumes), seen=seen, words=words)
+    move = Move(topology=topology, ways=(s.way,))
+    failback(book, move, them, accepted, who_home, _back_starts(s), timeout_s=request.timeout_s)
     return _plan("failback", request, s, them, book, kept_off=who_home.principals)
+
+
+def _back_starts(s: Situation) -> BackStarts:
+    """Where the mirror back begins; where a part comes home, with the topics that have never moved."""
+    found, state = (s.seen.past.value or Past()).starts, s.seen.coordination.value
+    if state is None or not s.way.is_part:
+        return found
+    moved = {*s.way.topics, *(tp.topic for tp in found.recorded)}
+    moved |= {name for home, name in state.primaries if home == s.way.home}
+    return replace(found, unmoved=tuple(name for name in s.own_mirror.topics if name not in moved))
 
 
 def _plan(

@@ -6,7 +6,6 @@ The answer is a failover's own plan, made without wanting one, so that `status` 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +22,7 @@ from orchestrator.moves.request import FailoverRequest
 from orchestrator.moves.routes import moving_consumers
 from orchestrator.moves.support import refuse_unsupported
 from orchestrator.moves.ways import way_along
+from orchestrator.replication.copied_again import copied_again_at_most
 from orchestrator.replication.engine import MirrorHealth
 from orchestrator.replication.mirror_ref import mirrors_into, ref_to
 from orchestrator.replication.offset_map import OffsetMap
@@ -383,15 +383,18 @@ def _mirror(  # noqa: PLR0917 - a mirror, and all that is known of it
 def _copied_again_if_killed(mirror: Replication, health: MirrorHealth, history: SampleHistory) -> int | None:
     """What its workers, killed now, would copy once more: all that was copied since they stored their place.
 
-    That is what comes in a flush interval, and what the mirror still catches up with. Whoever reads the
-    copies reads these records twice. None where a rate or the lag is not known.
+    Whoever reads the copies reads these records twice. None where a rate or the lag is not known.
     """
     ends = {tp: log for tp, log in history.newest_ends().items() if tp.topic in mirror.topics}
     lag = health.lag_records(ends)
     rates = [history.rate_records_per_s(tp) for tp in ends]
     if not ends or None in rates or lag.keys() < ends.keys():
         return None
-    return math.ceil(sum(filter(None, rates)) * mirror.offset_flush_interval_s) + sum(lag.values())
+    return copied_again_at_most(
+        rate_records_per_s=sum(filter(None, rates)),
+        behind_records=sum(lag.values()),
+        flush_interval_s=mirror.offset_flush_interval_s,
+    )
 
 
 def _passed_over(plan: Plan) -> dict[str, str]:

@@ -46,6 +46,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.ports import Clusters
 from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.topology.kinds import STRICT, Seconds
 from orchestrator.topology.mirror_engines import DeclaredEngine
 from orchestrator.topology.model import Replication, Topology
@@ -509,7 +510,7 @@ class ToyEngine(MirrorEngine):
         way: Way,
         mirror: MirrorRef,
         standing: Handle[StandingLogs],
-        starts: Mapping[TopicPartition, int],
+        starts: BackStarts,
         accepted: Accepted,
         timeout_s: float,
     ) -> Rejoined:
@@ -521,7 +522,9 @@ class ToyEngine(MirrorEngine):
         tail = AwaitCopied(mirror=ahead, standing=standing, limit_s=timeout_s)
         arrived = book.add(tail, id=way.id("tail-copied", mirror), after=[runs])
         back = book.add(
-            CopyBack(mirror=mirror, starts=dict(starts)), id=way.id("copy-back", mirror), after=[fits]
+            CopyBack(mirror=mirror, starts=dict(starts.recorded)),
+            id=way.id("copy-back", mirror),
+            after=[fits],
         )
         begun = behind(back, because="nothing is brought back before")
         caught_up = AwaitCaughtUp(mirror=mirror, limit_s=timeout_s)

@@ -18,10 +18,11 @@ from orchestrator.guards.live.guard_reading import GuardReading
 from orchestrator.moves.active_site import active_site
 from orchestrator.moves.primary_gate import primary_rows
 from orchestrator.runs.coordination_state import newest_move
-from orchestrator.runs.estate_record import logs_at_departure, reverse_starts
+from orchestrator.runs.estate_record import logs_at_departure
 from orchestrator.runs.fact_copy import decode_copy, is_copy
 from orchestrator.runs.live.estate_facts import read_facts
 from orchestrator.runs.live.journal import journal_records
+from orchestrator.snapshot.back_starts import back_starts
 from orchestrator.snapshot.rejoining import log_truncations
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.loading import load_topology
@@ -111,8 +112,7 @@ def guards(data: OldData, ensemble: Coordination, folder: Path) -> dict[str, Any
 def coordination(data: OldData, ensemble: Coordination) -> dict[str, Any]:
     """What every verb and `status` know of the ensemble: runs, primaries, holds, ids, who works where."""
     topology, (mirror,) = data.topology, data.topology.replication
-    between = [(mirror.source, mirror.target)]
-    state = read_coordination(ensemble, "", topology, own_lock=True, between=between)
+    state = read_coordination(ensemble, "", topology, own_lock=True)
     primaries = primary_rows(topology, mirror, state.primaries)
     newest = newest_move(state.runs, mirror.source, mirror.target)
     return {
@@ -129,7 +129,7 @@ def past(data: OldData, ensemble: Coordination) -> dict[str, Any]:
     """What a failback rests on: where the mirror back begins, how the logs were left, where they were cut."""
     (mirror,) = data.topology.replication
     facts = read_facts(ensemble, data.topology.name)
-    starts = reverse_starts(facts, mirror.source, mirror.target)
+    starts = back_starts(facts, mirror.source, mirror.target).recorded
     left = logs_at_departure(facts, mirror.source)
     truncations = log_truncations(facts, mirror.source, mirror.target)
     return {

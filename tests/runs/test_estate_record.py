@@ -24,12 +24,12 @@ from orchestrator.runs.estate_record import (
     Withdrawn,
     logs_at_departure,
     offsets,
-    reverse_starts,
     rows,
     standing,
     undone_runs,
 )
 from orchestrator.runs.fact_copy import decode_copy, encode_copy, is_copy
+from orchestrator.snapshot.back_starts import back_starts
 from orchestrator.snapshot.rejoining import log_truncations, truncation_rows
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.values import TopicPartition
@@ -114,18 +114,18 @@ def test_how_the_logs_stood_is_that_of_the_newest_move_that_was_not_taken_back()
 def test_the_mirror_back_begins_where_applications_first_came_and_then_goes_on() -> None:
     """Where Connect was told to begin counts, also where that run was rolled back: it copies from there."""
     landing = [a_fact(1, starts(0, is_set=False), "over-1")]
-    assert reverse_starts(landing, "west", "east") == {ORDERS: 0}
+    assert back_starts(landing, "west", "east").recorded == {ORDERS: 0}
     undone = [a_fact(1, starts(7, is_set=False), "no"), a_fact(2, RunEnded(outcome="undone"), "no")]
     again = [*undone, a_fact(3, starts(500, is_set=False), "over")]
-    assert reverse_starts(again, "west", "east") == {ORDERS: 500}
+    assert back_starts(again, "west", "east").recorded == {ORDERS: 500}
     told = [
         *again,
         a_fact(4, starts(500, is_set=True), "back"),
         a_fact(5, RunEnded(outcome="undone"), "back"),
     ]
     told.append(a_fact(6, starts(900, is_set=False), "over-2"))
-    assert reverse_starts(told, "west", "east") == {ORDERS: 500}
-    assert reverse_starts(told, "east", "west") == {}
+    assert back_starts(told, "west", "east").recorded == {ORDERS: 500}
+    assert back_starts(told, "east", "west").recorded == {}
 
 
 def test_topics_that_left_one_by_one_are_told_together() -> None:
@@ -142,13 +142,32 @@ def test_topics_that_left_one_by_one_are_told_together() -> None:
     began = replace(starts(5, is_set=False), is_part=True)
     late = replace(began, starts=(("payments", 0, 9),))
     landing = [a_fact(1, began, "orders"), a_fact(2, late, "payments")]
-    assert reverse_starts(landing, "west", "east") == {ORDERS: 5, payments: 9}
+    assert back_starts(landing, "west", "east").recorded == {ORDERS: 5, payments: 9}
     told = [
         a_fact(1, began, "orders"),
         a_fact(2, starts(5, is_set=True), "back"),
         a_fact(3, late, "payments"),
     ]
-    assert reverse_starts(told, "west", "east") == {ORDERS: 5, payments: 9}
+    assert back_starts(told, "west", "east").recorded == {ORDERS: 5, payments: 9}
+
+
+def test_a_start_of_a_topic_that_never_moved_gives_way_to_where_it_moves_to() -> None:
+    """Whether it moves by its name or with all; a start that is set, or was recorded before, stays."""
+    payments = TopicPartition("payments", 0)
+    began = replace(starts(5, is_set=False), is_part=True)
+    told = replace(starts(5, is_set=True), provisional=(("payments", 0, 7),))
+    facts = [a_fact(1, began, "orders"), a_fact(2, told, "back")]
+    found = back_starts(facts, "west", "east")
+    assert (found.recorded, found.provisional) == ({ORDERS: 5}, {payments: 7})
+    whole = replace(starts(60, is_set=False), starts=(("orders", 0, 60), ("payments", 0, 9)))
+    for later in (whole, replace(whole, starts=(("payments", 0, 9),), is_part=True)):
+        found = back_starts([*facts, a_fact(3, later, "rest")], "west", "east")
+        assert found.recorded == {ORDERS: 5, payments: 9}
+        undone = [a_fact(3, later, "rest"), a_fact(4, RunEnded(outcome="undone"), "rest")]
+        assert back_starts([*facts, *undone], "west", "east").recorded == {ORDERS: 5}
+    empty = replace(told, starts=())
+    assert back_starts([a_fact(1, empty, "back")], "west", "east").recorded == {}
+    assert back_starts([a_fact(1, empty, "back"), a_fact(2, whole)], "west", "east").recorded == {payments: 9}
 
 
 def test_a_log_stays_cut_whatever_became_of_the_run_that_saw_it() -> None:

@@ -17,7 +17,6 @@ from orchestrator.runs.estate_record import (
     RunEnded,
     journals_unread,
     logs_at_departure,
-    reverse_starts,
     rows,
 )
 from orchestrator.runs.live.estate_facts import begun_runs, old_primary_path, read_facts, read_primaries
@@ -26,6 +25,7 @@ from orchestrator.runs.live.estate_store import EnsembleRecord
 from orchestrator.runs.live.uncoordinated import LocalRecord
 from orchestrator.runs.plan import RunEvent
 from orchestrator.runs.primaries import PrimaryRecord
+from orchestrator.snapshot.back_starts import back_starts
 from orchestrator.values import TopicPartition
 from tests.runs.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 
@@ -200,7 +200,9 @@ def test_a_run_finds_and_withdraws_its_own_facts_and_no_others(
     assert (mine.find(PrimaryMoved), mine.find(ReverseStarts)) == (None, starts)
     assert other.find(PrimaryMoved) == EAST
     if not alone:
-        assert reverse_starts(read_facts(ensemble, "t"), "west", "east") == {TopicPartition("orders", 0): 5}
+        assert back_starts(read_facts(ensemble, "t"), "west", "east").recorded == {
+            TopicPartition("orders", 0): 5
+        }
 
 
 @pytest.mark.parametrize("alone", [False, True])

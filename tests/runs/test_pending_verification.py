@@ -47,9 +47,7 @@ class Estates:
         return Estate(FILE, pictures.AHEAD, None, None, self.ensemble, "")  # type: ignore[arg-type]
 
     def known(self, own_run: str) -> Any:
-        runs = earlier_runs(
-            self.ensemble, FILE.name, between=("west", "east"), without=own_run, effects=EFFECTS
-        )
+        runs = earlier_runs(self.ensemble, FILE.name, without=own_run, effects=EFFECTS)
         return part(CoordinationState("", runs))
 
     def acts(self, plan: Plan) -> AnyWorld:

@@ -142,9 +142,7 @@ class Night:
     def observe(self, _estate: Estate, _way: Way, *, them: Any, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         if not self.answers:
             return replace(observation(), coordination=ABSENT)
-        runs = earlier_runs(
-            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=EFFECTS
-        )
+        runs = earlier_runs(self.ensemble, TOPOLOGY.name, without=own_run, effects=EFFECTS)
         return replace(observation(), coordination=part(CoordinationState("", runs)))
 
 

@@ -267,3 +267,20 @@ def test_who_is_away_is_known_without_the_ensemble(estates: Estates) -> None:
     operator.estate.live(10)
     assert truths.skipped(operator.estate, "east") == {}
     assert truths.processed_twice(operator.estate, ["billing"]) == {"billing": 0}
+
+
+@pytest.mark.parametrize("verb", ["switchover", "failback"])
+def test_where_nobody_can_tell_whom_a_run_has_moved_nothing_moves(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """All cannot move either: some of them are there already. What is missing has to be restored."""
+    operator = at_work(estates)
+    assert operator.switchover(applications=("billing",)).outcome == "ok"
+    known = operator.run_id
+    for module in ("earlier_runs", "run_outline"):
+        monkeypatch.setattr(f"orchestrator.runs.live.{module}.part_of_record", lambda _: ())
+    said = f"selection unknown: which applications run {known} has moved cannot be read"
+    with pytest.raises(GateRefusedError, match=said) as found:
+        getattr(operator, verb)()
+    assert f"dcctl show {known} FILE says what of its journal is missing: restore that" in found.value.hint
+    assert "move all" not in found.value.hint

@@ -8,6 +8,7 @@ from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.estate_record import LogsAtDeparture
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.snapshot.observation import AccessState, SourceProbe, TopicState
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.samples import SampleHistory
@@ -87,6 +88,6 @@ def picture() -> Snapshot:
         mirrors={AHEAD.other_way: back, AHEAD: ahead},
         coordination=part(AFTER_A_FAILOVER),
         inventory=part((host("west-1", "west"),)),
-        past=part(Past(starts=dict.fromkeys(partitions, 500), left=left)),
+        past=part(Past(starts=BackStarts(recorded=dict.fromkeys(partitions, 500)), left=left)),
         own={"spark": part({"revenue": pictures.checkpoint_at(working)})},
     )

@@ -69,9 +69,7 @@ class Rehearsal:
         assert own_lock
         assert them.kinds
         self.observed += 1
-        runs = earlier_runs(
-            self.ensemble, TOPOLOGY.name, between=("west", "east"), without=own_run, effects=EFFECTS
-        )
+        runs = earlier_runs(self.ensemble, TOPOLOGY.name, without=own_run, effects=EFFECTS)
         return replace(self.picture, at_s=self.now_s, coordination=part(CoordinationState("", runs)))
 
     def records(self, folder: Path, run_id: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, place_in
 from orchestrator.evidence.origins.moved import Moved
 from orchestrator.evidence.origins.names import origins_at_home
-from orchestrator.evidence.origins.pauses import Success
+from orchestrator.evidence.origins.pauses import Success, Window, longest_gap_s
 from orchestrator.evidence.origins.told import Told
 from orchestrator.topology.durability.applications import applications_after
 from orchestrator.topology.model import Consumer, Producer, Topology
@@ -37,7 +37,8 @@ class Lost:
 class Fate:
     """One application in one loss. `stated` and `happened`: `works on`, `waits`, or `goes to CLUSTER`; the
     latter None where its ledger does not tell. `reason`: as `dcctl explain` has it; empty where nothing
-    stops.
+    stops. `gap_s`: of one that works on, the longest that it got nothing done from the loss to the end of the
+    load; None of others, and of a consumer all of whose records come from the lost site.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Fate:
     stated: str
     happened: str | None
     reason: str = ""
+    gap_s: float | None = None
 
     @property
     def is_as_stated(self) -> bool | None:
@@ -61,9 +63,10 @@ def fates(
     left_by: Moved | None,
     successes: Mapping[str, Sequence[Success]],
     until_s: float,
+    ended_s: float,
 ) -> Iterator[Fate]:
     """Every application in one loss. `left_by`: the move that took applications along, if there was one;
-    `until_s`: until when the site was away, or the load lasted.
+    `until_s`: until when the site was away, or the load lasted; `ended_s`: until when that lasted.
     """
     stopped = {
         (one.kind == "producer", one.name): one for one in applications_after(topology, [lost.cluster])
@@ -74,12 +77,15 @@ def fates(
         fate = stopped.get((kind == "producer", one.name))
         goes_to = None if fate is None else fate.goes_to
         stated = WORKS_ON if fate is None else f"goes to {goes_to}" if goes_to else WAITS
-        happened: str | None = None
+        happened, gap_s = None, None
         if one.name not in told.unreadable:
-            times = [success.at_s for success in successes.get(one.name, ())]
+            found = successes.get(one.name, ())
+            has_work = not _reads_only(topology, one, lost.cluster)
             happened = _went(topology, one, left_by, told) or _happened(
-                topology, one, lost, times, until_s, stated
+                lost, [success.at_s for success in found], until_s, stated, has_work=has_work
             )
+            if stated == WORKS_ON and has_work:
+                gap_s = longest_gap_s(found, Window(lost.at_s, ended_s))
         yield Fate(
             name=one.name,
             kind=kind,
@@ -87,6 +93,7 @@ def fates(
             stated=stated,
             happened=happened,
             reason="" if fate is None else fate.reason,
+            gap_s=gap_s,
         )
 
 
@@ -100,20 +107,21 @@ def _went(topology: Topology, one: Consumer | Producer, move: Moved | None, told
     return f"goes to {place_in(topology, one, life).cluster}"
 
 
-def _happened(  # noqa: PLR0917 - who, when, and what was said of it
-    topology: Topology,
-    one: Consumer | Producer,
-    lost: Lost,
-    times: Sequence[float],
-    until_s: float,
-    stated: str,
+def _happened(
+    lost: Lost, times: Sequence[float], until_s: float, stated: str, *, has_work: bool
 ) -> str | None:
     """By whether it got anything done while the site was away."""
     begins, ends = (bisect_left(times, at_s) for at_s in (lost.at_s + _ON_ITS_WAY_S, until_s))
     if begins < ends:
         return WORKS_ON
-    only_there = isinstance(one, Consumer) and {
-        origin.cluster for origin in origins_at_home(topology, one)
-    } <= {lost.cluster}
     # Who has nothing else to read gets nothing done, and shows nothing.
-    return stated if stated == WORKS_ON and only_there else WAITS
+    return stated if stated == WORKS_ON and not has_work else WAITS
+
+
+def _reads_only(topology: Topology, one: Consumer | Producer, cluster: str) -> bool:
+    """Whether nobody writes what a consumer reads anywhere but at one cluster."""
+    if isinstance(one, Producer):
+        return False
+    written = {(writer.cluster, topic) for writer in topology.producers for topic in writer.topics}
+    read = {origin.cluster for origin in origins_at_home(topology, one) if tuple(origin) in written}
+    return read <= {cluster}

@@ -30,6 +30,8 @@ from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 
 _NAMED = 3
+OUTAGE_LIMIT_S = 10.0
+"""For longer than that nobody who works on may get nothing done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +184,7 @@ def _fates(
             left_by=of_losses[number] if number < len(of_losses) else None,
             successes=successes.every,
             until_s=lost.returned_at_s or rehearsed.work_ended_s,
+            ended_s=rehearsed.work_ended_s,
         )
 
 
@@ -205,6 +208,7 @@ def _findings(judged: Measurements, told: Told) -> Iterator[Finding]:
         if is_known:
             yield from _of_positions(move)
     yield from _of_fates(judged)
+    yield from _of_working_on(judged)
     yield from _of_pauses(judged)
     yield from _of_the_drill(judged)
 
@@ -339,6 +343,20 @@ def _of_fates(judged: Measurements) -> Iterator[Finding]:
                 f"loss of {judged.rehearsed.home}: {fate.name} of {fate.cluster} {fate.happened}, and "
                 f"dcctl explain FILE says that it {fate.stated}",
             )
+
+
+def _of_working_on(judged: Measurements) -> Iterator[Finding]:
+    """Who works on has no outage. Members that pause for who comes are held to what the plan says of that."""
+    planned = dict[str, float]()
+    for result in judged.rehearsed.results:
+        for row in result["plan"]["facts"].get("pauses", ()):
+            name = str(row["consumer"])
+            planned[name] = max(planned.get(name, 0.0), float(row["expected_s"]))
+    for fate in judged.fates:
+        limit_s = max(OUTAGE_LIMIT_S, planned.get(fate.name, 0.0) if fate.kind != "producer" else 0.0)
+        if fate.happened == WORKS_ON and fate.gap_s is not None and fate.gap_s > limit_s:
+            said = f"works on, and got nothing done for {fate.gap_s:.1f} s (limit {limit_s:g} s)"
+            yield Finding("invalid", f"loss of {judged.rehearsed.home}: {fate.name} of {fate.cluster} {said}")
 
 
 def _of_pauses(judged: Measurements) -> Iterator[Finding]:

@@ -96,12 +96,14 @@ def _as_json(rehearsed: Rehearsed) -> dict[str, Any]:
 
 def _of_result(result: Mapping[str, Any]) -> dict[str, Any]:
     plan = result["plan"]
-    grounds = plan["facts"].get("loss_rests_on", {})
+    facts = {"loss_rests_on": plan["facts"].get("loss_rests_on", {})}
+    if pauses := plan["facts"].get("pauses"):
+        facts["pauses"] = pauses
     return {
         **{name: result[name] for name in _RESULT},
         "fence_offsets": result["fence_offsets"],
         "predicted": {name: result["predicted"][name] for name in ("loss", "reread")},
-        "plan": {"verb": plan["verb"], "facts": {"loss_rests_on": grounds}},
+        "plan": {"verb": plan["verb"], "facts": facts},
     }
 
 

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from orchestrator.evidence.origins.told import Told
@@ -104,6 +105,13 @@ def pause_s(found: Sequence[Success], window: Window) -> float | None:
         longest = max(longest, at_s - last)
         last = at_s
     return round(longest, 3)
+
+
+def longest_gap_s(found: Sequence[Success], window: Window) -> float:
+    """The longest time without a success in a window, up to the first and behind the last one as well."""
+    inside = [one.at_s for one in found if window.begins_s < one.at_s < window.ends_s]
+    times = [window.begins_s, *inside, max(window.begins_s, window.ends_s)]
+    return round(max(after - before for before, after in pairwise(times)), 3)
 
 
 def longest(pauses: Sequence[float | None]) -> float | None:

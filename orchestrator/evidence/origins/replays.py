@@ -1,10 +1,9 @@
 """Records that stand twice in a copy: copied again by a worker that was killed, or not to be explained. Pure.
 
-A worker stores how far it has come each flush interval. One that is killed copies again, once it is back,
-what it had copied since. Its site comes back in two steps: brokers start closed, and anew when they are let
-open, while the worker catches up with what was written meanwhile; what it has copied of that and not stored
-is copied again as well. All of those records stand a second time behind the first, and before what was
-written once everything was at work again.
+What a killed worker had not stored it copies again (`replication.copied_again`). Its site comes back in two
+steps: brokers start closed, and anew when they are let open, while the worker catches up with what was
+written meanwhile; what it has copied of that and not stored is copied again as well. All of those records
+stand a second time behind the first, and before what was written once everything was at work again.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.compared import CopyFigures, Logs
 from orchestrator.evidence.origins.fates import Lost
 from orchestrator.evidence.origins.told import Told
+from orchestrator.replication.copied_again import may_be_copied_again
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
-
-# A flush waits for its records, at most one more interval; a kill itself takes part of a second.
-_FLUSHES, _BESIDE_S = 2, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +55,14 @@ def replayed(  # noqa: PLR0917 - what a comparison is made of
                     beyond.add(record)
                 seen.add(record)
     mirror = topology.mirror(copy.origin.cluster, copy.cluster)
-    interval_s = _BESIDE_S + _FLUSHES * (0.0 if mirror is None else mirror.offset_flush_interval_s)
+    flush_s = 0.0 if mirror is None else mirror.offset_flush_interval_s
     at_most = sum(
-        any(lost.at_s - interval_s <= ack.at_ms / 1000 for lost in killed)
+        any(
+            may_be_copied_again(
+                written_at_s=ack.at_ms / 1000, killed_at_s=lost.at_s, flush_interval_s=flush_s
+            )
+            for lost in killed
+        )
         for record, ack in told.acked.items()
         if ack.origin == copy.origin and record in before
     )

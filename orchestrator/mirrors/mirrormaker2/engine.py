@@ -24,7 +24,7 @@ from orchestrator.mirrors.mirrormaker2.gates import (
 )
 from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, loss_by_topic
 from orchestrator.mirrors.mirrormaker2.partial_drain import DrainPartial
-from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SetMirrorOffsets
+from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SeeFits, SetMirrorOffsets
 from orchestrator.mirrors.mirrormaker2.reverse import (
     AwaitCaughtUp,
     CloseReverseMap,
@@ -56,8 +56,8 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.topology.model import Topology
-from orchestrator.values import TopicPartition
 
 # A task of the group sync asks a lost source for one group after the other, each until a time-out.
 _SYNC_STOPS_WITHIN_S = 120.0
@@ -85,6 +85,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         ResumeConnectors,
         SeeArrived,
         SetMirrorOffsets,
+        SeeFits,
         SetReverseStarts,
         StopConnectors,
     )
@@ -240,7 +241,7 @@ class MirrorMaker2(Copying, MirrorEngine):
         way: Way,
         mirror: MirrorRef,
         standing: Handle[StandingLogs],
-        starts: Mapping[TopicPartition, int],
+        starts: BackStarts,
         accepted: Accepted,
         timeout_s: float,
     ) -> Rejoined:
@@ -254,7 +255,12 @@ class MirrorMaker2(Copying, MirrorEngine):
             CreateReverse(mirror=mirror), id=way.id("create-reverse", mirror), after=[has_topics]
         )
         is_there = behind(created, because="Connect takes offsets only for a connector that exists")
-        begin = SetReverseStarts(mirror=mirror, starts=dict(starts))
+        begin = SetReverseStarts(
+            mirror=mirror,
+            starts=dict(starts.recorded),
+            unmoved=starts.unmoved,
+            provisional=dict(starts.provisional),
+        )
         starts_set = book.add(begin, id=way.id("set-reverse-offsets", mirror), after=[is_there])
         resume = ResumeConnectors(connectors=(_names(way, mirror).source,), workers=mirror.workers)
         is_set = behind(
@@ -301,6 +307,17 @@ class MirrorMaker2(Copying, MirrorEngine):
         arrives = AwaitTail(mirror=mirror, standing=standing, rejoining=rejoining, limit_s=timeout_s)
         tail = book.add(arrives, id=way.id("tail-arrives", back), after=[runs])
         return Rejoined(rejoining=rejoining, caught_up=(tail,))
+
+    def go_on_beside(
+        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
+        names = _names(way, mirror)
+        fits = book.add(SeeFits(mirror=mirror), id=way.id("see-fits", mirror), after=after)
+        resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=mirror.workers)
+        title = f"Resume the mirror {mirror}, which has stood since applications of {mirror.source} left"
+        order = behind(fits, because="a mirror whose position is beyond a log would skip or repeat records")
+        return book.add(resume, id=way.id("resume-beside", mirror), title=title, phase="drain", after=[order])
 
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:
         """See `MirrorEngine`."""

@@ -58,7 +58,8 @@ def predicted_loss(s: Situation) -> LossPrediction | None:
     # Of a log that may go on beyond what can be read the samples say more.
     live = {} if left is None else left.whole_logs
     connect = s.copying.read.value or {}
-    partitions = source_partitions(s.topology, s.mirror)
+    # What stays at the place left is not lost by leaving it.
+    partitions = source_partitions(s.topology, s.own_part)
     replicated: dict[TopicPartition, int] = {}
     recreation = history.recreated
     for tp in partitions:

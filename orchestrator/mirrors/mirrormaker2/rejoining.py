@@ -195,6 +195,32 @@ class SetMirrorOffsets(
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SeeFits(
+    Look[Nothing],
+    name="see-fits",
+    phase="detect",
+    title="Verify that the position of the mirror {mirror} lies within the logs at {mirror.source}",
+    expected_s=0.3,
+):
+    """Nothing of what a mirror has still to copy is gone from its source, which was not lost meanwhile."""
+
+    mirror: MirrorRef
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        topology = run.port(Topology)
+        own = source_partitions(topology, self.mirror.of(topology))
+        logs = run.port(Clusters).cluster(self.mirror.source).log_ends(own)
+        read = mirror_position(run, self.mirror)
+        wrong = [
+            f"{tp} is read up to {at + 1:,}, and its log has {log.start_offset:,} to {log.end_offset:,}"
+            for tp, log in sorted(logs.items())
+            if (at := read.get(tp)) is not None and not log.start_offset <= at + 1 <= log.end_offset
+        ]
+        return Failed("; ".join(wrong)) if wrong else Done(Nothing(), f"{plural(len(logs), 'log')} fit")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class AwaitTail(
     Limited[Nothing],
     Look[Nothing],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 
 from pydantic.dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from orchestrator.mirrors.mirrormaker2.objects import SYNCS_CONFIG
 from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
 from orchestrator.mirrors.mirrormaker2.reverse_connector import reverse_connector
 from orchestrator.moves.after_move import after_move
+from orchestrator.moves.ends import partitions_at
 from orchestrator.moves.results import MirrorEnd, MirrorStarts, StandingLogs
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
@@ -33,7 +35,7 @@ from orchestrator.runs.effect import (
     Running,
     Verified,
 )
-from orchestrator.runs.estate_record import Body, ReverseStarts, rows
+from orchestrator.runs.estate_record import Body, ReverseStarts, offsets, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
@@ -143,40 +145,76 @@ class SetReverseStarts(
 ):
     """Set the first offset that it copies, only where it has none of its own: what it has copied it does
     not copy again. `starts`: by partition of the topics at the standby (none: from its beginning).
+
+    Topics of `unmoved` have never moved, and begin at their ends now. `provisional`: where such began by what
+    earlier runs set; a start of `starts` that lies behind what was copied since comes before it.
     """
 
     mirror: MirrorRef
     starts: Offsets
+    unmoved: tuple[str, ...] = ()
+    provisional: Offsets = field(default_factory=dict)
 
     def perform(self, run: Running) -> Outcome[MirrorStarts]:
         """See `Effect`."""
-        run.port(EstateRecord).write(self._told())
-        left = self._left(run)
+        there = mirror_position(run, self.mirror)
+        provisional = self._at_ends(run, there)
+        run.port(EstateRecord).write(self._told(provisional))
+        left = self._left(there, provisional)
         asked = set_mirror_position(run, self.mirror, left) if left else Done(Nothing())
-        return Done(MirrorStarts(starts=self.starts)) if isinstance(asked, Done) else asked
+        return Done(self._result(provisional)) if isinstance(asked, Done) else asked
 
     def verify(self, run: Running) -> Outcome[MirrorStarts]:
         """Each partition that does not start at its beginning has an offset."""
-        left = self._left(run)
+        told = self._told_before(run)
+        if told is None:
+            return Failed(f"it is not recorded where the mirror {self.mirror} begins")
+        provisional = offsets(told.provisional)
+        left = self._left(mirror_position(run, self.mirror), provisional)
+        result = self._result(provisional)
         if left:
             said = f"the mirror {self.mirror} has no offset for {', '.join(map(str, sorted(left)))}"
-            return Failed(said, {"starts": offsets_to_json(self.starts)})
-        return Done(
-            MirrorStarts(starts=self.starts), f"start offsets of {plural(len(self.starts), 'partition')}"
-        )
+            return Failed(said, {"starts": offsets_to_json(result.starts)})
+        return Done(result, f"start offsets of {plural(len(result.starts), 'partition')}")
 
     def facts(self, result: MirrorStarts) -> Iterable[Body]:
         """See `Effect`."""
-        return [self._told()]
+        return [self._told(result.provisional)]
 
-    def _told(self) -> ReverseStarts:
-        home, standby = self.mirror.target, self.mirror.source
-        return ReverseStarts(home=home, standby=standby, starts=rows(self.starts), is_set=True)
+    def _result(self, provisional: Offsets) -> MirrorStarts:
+        return MirrorStarts(starts={**provisional, **self.starts}, provisional=provisional)
 
-    def _left(self, run: Running) -> dict[TopicPartition, int | None]:
-        """What still has to be set: partitions that do not start at their beginning, and have no offset."""
-        there = mirror_position(run, self.mirror)
-        return {tp: start - 1 for tp, start in self.starts.items() if start > 0 and tp not in there}
+    def _told(self, provisional: Offsets) -> ReverseStarts:
+        return ReverseStarts(
+            home=self.mirror.target,
+            standby=self.mirror.source,
+            starts=rows(self.starts),
+            is_set=True,
+            provisional=rows(provisional),
+        )
+
+    def _told_before(self, run: Running) -> ReverseStarts | None:
+        """What this run has recorded already."""
+        return run.port(EstateRecord).find(ReverseStarts, like=self._told({}))
+
+    def _at_ends(self, run: Running, there: Offsets) -> Offsets:
+        """Where topics that have never moved begin: at their ends, where the mirror has no offset yet."""
+        told = self._told_before(run)
+        known = {**self.provisional, **({} if told is None else offsets(told.provisional))}
+        standby = run.port(Clusters).cluster(self.mirror.source)
+        partitions = partitions_at(standby, self.unmoved) if self.unmoved else []
+        ends = standby.end_offsets([tp for tp in partitions if tp not in there])
+        return {tp: at for tp, at in {**known, **ends}.items() if tp not in self.starts}
+
+    def _left(self, there: Offsets, provisional: Offsets) -> dict[TopicPartition, int | None]:
+        """What still has to be set: partitions that do not start at their beginning, and have no offset, or
+        one from before their topic moved.
+        """
+        wanted = {tp: start - 1 for tp, start in {**provisional, **self.starts}.items() if start > 0}
+        overruled = {tp for tp in self.provisional if tp in self.starts}
+        return {
+            tp: at for tp, at in wanted.items() if tp not in there or (tp in overruled and there[tp] < at)
+        }
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -107,6 +107,9 @@ def _not_running(s: Situation, mirror: MirrorRef) -> Iterator[str]:
     # One whose source is gone brings nothing, and is stopped until groups have been placed at its end.
     if s.case == "gone" and mirror in s.way.pauses and name in states:
         return
+    # One that has stood since applications left along it goes on in this very move.
+    if mirror in s.way.resumes and name in states:
+        return
     if states.get(name) != "RUNNING":
         yield f"{name} is {states.get(name, 'missing')}, so new records are not copied to {s.entered}"
 

@@ -10,12 +10,12 @@ from orchestrator.moves.gates.ensemble import (
     needed,
     not_flapping,
     not_held,
-    other_site,
     same_clusters,
     source_primary,
 )
 from orchestrator.moves.gates.entered import clients_startable, entered_fenceable, same_topics, target_healthy
 from orchestrator.moves.gates.landing import landing_alone, landing_read
+from orchestrator.moves.gates.other_site import other_site
 from orchestrator.moves.gates.selection import is_in_parts, selection
 from orchestrator.moves.gates.source import (
     attested,

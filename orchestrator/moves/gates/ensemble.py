@@ -10,7 +10,7 @@ from orchestrator.moves.primary_gate import source_primary as judged_primary
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
-from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, away, newest_move
+from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, newest_move
 from orchestrator.runs.gate import absent, as_far_as_known, gate_result
 from orchestrator.runs.pending_verification import how_to_end, how_to_pass, is_by_word, not_seen_gate
 from orchestrator.runs.plan import GateResult
@@ -82,40 +82,6 @@ def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str)
     reason = f"{stands}: groups would skip what was written at {run.target} since"
     hint = 'make sure that nothing of that run is at work any more, then --acknowledge "OWNER: comment"'
     return gate_result("needed", "refused", measured, limit, reason, hint)
-
-
-def other_site(s: Situation) -> GateResult:
-    """Of two active sites the other one's applications are at home: one goes while the other one stays."""
-    return as_far_as_known(s.seen.coordination, _other_site_by_record(s))
-
-
-def _other_site_by_record(s: Situation) -> GateResult:
-    other = s.away
-    part, limit = (
-        s.seen.coordination,
-        f"applications of {other} work at {other}, and no run has begun to move them",
-    )
-    if part.value is None:
-        return absent("other-site", part, limit)
-    newest = newest_move(part.value.runs, other, s.way.home)
-    apart = away(part.value.runs, other, s.way.home)
-    if newest is None or (newest.outcome == "ok" and not apart.is_anybody):
-        measured = "no earlier run" if newest is None else f"run {newest.run_id}: {newest.outcome}"
-        return gate_result("other-site", "ok", measured, limit, f"applications of {other} work at {other}")
-    measured = f"run {newest.run_id}: {newest.outcome}"
-    if newest.outcome != "ok":
-        reason = f"run {newest.run_id} ({newest.way}), which moves applications of {other}, has not ended"
-        return gate_result("other-site", "refused", measured, limit, reason, how_to_end(newest))
-    reason = f"applications of {other} work at {s.way.home} since run {apart.newest or newest.run_id}"
-    if s.way.reach != "whole" and s.way.home == s.left:
-        reason += f", and this move does not bring them away from {s.left}"
-        if s.words.acknowledge:
-            said = f"{reason}; acknowledged by {s.words.acknowledge}"
-            return gate_result("other-site", "ok", measured, limit, said)
-        hint = f'they stand until {s.left} is back; to move the others: --acknowledge "OWNER: comment"'
-        return gate_result("other-site", "refused", measured, limit, reason, hint)
-    hint = f"bring them home first: dcctl failback FILE --to {other}"
-    return gate_result("other-site", "refused", measured, limit, reason, hint)
 
 
 def not_flapping(s: Situation) -> GateResult:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from orchestrator.moves.gates.selection import how_to_name
 from orchestrator.moves.situation import Situation
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, away, newest_move
 from orchestrator.runs.gate import absent, as_far_as_known, asked_again, gate_result
@@ -91,13 +92,13 @@ def _read_by_record(s: Situation) -> GateResult:
 
 def _why_unknown(run: EarlierRun) -> str:
     if run.outcome == "ok":
-        return f"which applications run {run.run_id} has moved is not in its short record"
+        return f"which applications run {run.run_id} has moved cannot be read"
     return f"run {run.run_id} ({run.way}) has not ended well ({run.outcome})"
 
 
 def _how_to_know(run: EarlierRun) -> str:
     if run.outcome == "ok":
-        return f"dcctl show {run.run_id} FILE; then move all of them"
+        return how_to_name(run.run_id)
     return how_to_end(run)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from orchestrator.moves.part import users_of
 from orchestrator.moves.routes import moving_consumers
 from orchestrator.moves.situation import Situation
+from orchestrator.moves.staying import topics_left_behind
 from orchestrator.runs.coordination_state import Away, CoordinationState, away
 from orchestrator.runs.gate import absent, as_far_as_known, gate_result
 from orchestrator.runs.plan import GateResult
@@ -46,6 +47,14 @@ def taken_by(s: Situation) -> str:
     return "" if any(by) or found is None else found.run_id
 
 
+def how_to_name(run_id: str) -> str:
+    """What to do about a run of which nobody can tell whom it has moved."""
+    return (
+        f"dcctl show {run_id} FILE says what of its journal is missing: restore that in the ensemble, for "
+        "whom the run has moved is known only from there"
+    )
+
+
 def selection(s: Situation) -> GateResult:
     """No consumer loses sight of records that it would have read, and nobody is at two places."""
     return as_far_as_known(s.seen.coordination, _selection_by_record(s))
@@ -59,12 +68,13 @@ def _selection_by_record(s: Situation) -> GateResult:
     names = list(dict.fromkeys(item.name for item in s.way.items))
     measured = f"{plural(len(names), 'application')}, {sum(map(bool, map(known.by, names)))} at {s.away}"
     if known.unnamed:
-        said = f"which applications run {known.unnamed} has moved is not in its short record"
-        hint = f"dcctl show {known.unnamed} FILE; then move all of them"
-        return gate_result("selection", "unknown", measured, limit, said, hint)
+        said = f"which applications run {known.unnamed} has moved cannot be read"
+        return gate_result("selection", "unknown", measured, limit, said, how_to_name(known.unnamed))
     reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:
         reasons, hint = _behind_failover(s, known, part.value, names)
+    if not reasons:
+        reasons, hint = _uncopied(s)
     if not reasons:
         reasons, hint = _torn(s, known, part.value)
     return gate_result(
@@ -116,6 +126,18 @@ def _behind_failover(
     said = f"{stood}: {listed(staying)} would stay at {other}"
     everybody = len(gone) == len(_at_home_by_file(s))
     return [said], f"{_failback(s, state, () if everybody else gone)} brings home all who are away"
+
+
+def _uncopied(s: Situation) -> tuple[list[str], str]:
+    """What would be written at a sick site while nothing copies it. At a lost one nobody writes."""
+    staying = topics_left_behind(s) if s.way.reach == "partial" else ()
+    stops = f"the mirror {s.left} → {s.entered} stops for all of its topics"
+    said = f"{listed(staying)} would stay at {s.left}, and what is written there would not be copied: {stops}"
+    hint = (
+        f"leave {s.left} as a whole; or, while it answers, move what has to go: "
+        f"dcctl switchover FILE --from {s.left} --to {s.entered} --topics {','.join(s.way.topics)}"
+    )
+    return ([said], hint) if staying else ([], "")
 
 
 def _at_home_by_file(s: Situation) -> list[str]:

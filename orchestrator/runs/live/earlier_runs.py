@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.runs.attempts import listed_by_last
-from orchestrator.runs.coordination_state import EarlierRun
+from orchestrator.runs.coordination_state import EarlierRun, home_and_away
 from orchestrator.runs.engine import state_from_journal
-from orchestrator.runs.live.estate_facts import begun_runs
+from orchestrator.runs.estate_record import RunBegun
+from orchestrator.runs.live.estate_facts import begun_runs, read_facts
 from orchestrator.runs.live.journal import runs_path, unpacked
-from orchestrator.runs.live.run_outline import RunOutline, outline_of, part_of_record, read_outline
+from orchestrator.runs.live.run_outline import (
+    RunOutline,
+    outline_of,
+    part_of_record,
+    part_of_run,
+    read_outline,
+)
 from orchestrator.runs.pending_verification import pending_verifications
 from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, event_from_json, plan_from_json
 from orchestrator.runs.way_back import stands_for_good
 from orchestrator.runs.words import WITHOUT_WORDS, Words, words_wanted
+from orchestrator.topology.verbs import MOVING_VERBS
 
 _RUNS_LOOKED_AT = 20
 
@@ -38,26 +46,33 @@ def earlier_runs(
     coordination: Coordination,
     topology: str,
     *,
-    between: Collection[str] = (),
     without: str = "",
     effects: Words,
 ) -> tuple[EarlierRun, ...]:
-    """The newest runs that have begun a step, in the order in which they began: the newest is the last.
+    """Runs that have begun a step, in the order in which they began: the newest is the last.
 
-    With `between`, names of clusters, it goes back further, until a run between just these is found that
-    moved all that there is. `without` is a run's id to leave out. `effects`: those of whoever takes part in
-    moves.
+    The newest, and all that tell who works elsewhere: of those that moved applications of one cluster to one
+    other, or back, the ones since all of these were moved by a run that is done. `without` is a run's id to
+    leave out. `effects`: those of whoever takes part in moves.
     """
+    begun = {fact.run_id: fact.body for fact in read_facts(coordination, topology, [RunBegun])}
+    moves = {
+        run_id: home_and_away(body.verb, body.source, body.target)
+        for run_id, body in begun.items()
+        if isinstance(body, RunBegun) and body.verb in MOVING_VERBS
+    }
     found: list[EarlierRun] = []
-    sought = bool(between)
-    for seen, run in enumerate(_newest_first(coordination, topology, effects)):
-        if seen >= _RUNS_LOOKED_AT and not sought:
-            break
-        if run.run_id == without:
+    unsettled = set(moves.values())
+    for place, run_id in enumerate(reversed(begun)):
+        move = moves.get(run_id)
+        if run_id == without or (place >= _RUNS_LOOKED_AT and move not in unsettled):
+            continue
+        run = _earlier_run(coordination, topology, run_id, effects)
+        if run is None:
             continue
         found.append(run)
-        if run.has_moved_between(between) and run.part is None:
-            sought = False
+        if move is not None and run.is_done and run.part is None:
+            unsettled.discard(move)
     return tuple(reversed(found))
 
 
@@ -81,6 +96,9 @@ def _earlier_run(coordination: Coordination, topology: str, run_id: str, effects
     if outline is None:
         return None
     told = _told(outline)
+    if told.part == ():
+        part = part_of_run(coordination, topology, run_id, outline.names[0], outline.about)
+        told = replace(told, part=part)
     if not _may_look(told):
         return told
     path = f"{runs_path(topology)}/{run_id}"

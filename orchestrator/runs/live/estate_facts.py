@@ -25,7 +25,6 @@ from orchestrator.runs.estate_record import (
     ReverseStarts,
     RunBegun,
     RunEnded,
-    bodies,
     primary_records,
 )
 from orchestrator.runs.live.estate_record import FIRST, FactName, fact_names, written_facts
@@ -61,12 +60,6 @@ def begun_runs(coordination: Coordination, topology: str) -> list[str]:
     if names:
         return list(dict.fromkeys(name.run_id for name in names if name.kind == KIND_OF[RunBegun]))
     return [fact.run_id for fact in old_facts(coordination, topology, [RunBegun])]
-
-
-def moved_between(coordination: Coordination, topology: str) -> list[tuple[str, str]]:
-    """Source and target of each move that has begun a step, each pair once, whatever the file says by now."""
-    begun = bodies(read_facts(coordination, topology, [RunBegun]), RunBegun)
-    return list(dict.fromkeys((run.source, run.target) for run in begun if run.verb in MOVING_VERBS))
 
 
 def old_facts(

@@ -56,9 +56,7 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     between = (plan.source, plan.target)
     order = begun_runs(run.coordination, plan.topology)
     behind = set(order[order.index(run.run_id) + 1 :]) if run.run_id in order else set(order)
-    others = earlier_runs(
-        run.coordination, plan.topology, between=between, without=run.run_id, effects=WITHOUT_WORDS
-    )
+    others = earlier_runs(run.coordination, plan.topology, without=run.run_id, effects=WITHOUT_WORDS)
     later = [other for other in others if other.run_id in behind and other.has_moved_between(between)]
     if later:
         raise _overtaken(run, later[-1])

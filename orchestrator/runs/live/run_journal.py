@@ -11,7 +11,7 @@ from orchestrator.adapters.zookeeper import MAX_VALUE_BYTES, HeldLock
 from orchestrator.runs.estate_record import Body, RunBegun, RunEnded
 from orchestrator.runs.live.estate_store import EnsembleRecord
 from orchestrator.runs.live.journal import RESULT, bulk_path, packed, runs_path, unpacked, write_bulk
-from orchestrator.runs.live.run_outline import part_of_record
+from orchestrator.runs.live.run_outline import part_of_run
 from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, canonical_json, to_json
 
 _OUTLINE_BYTES = 2_000
@@ -86,7 +86,8 @@ class RunJournal:
         value = coordination.read(f"{self._path}/{names[0]}") if names else None
         about = unpacked(value or b"{}", self._path).get("data", {})
         named = {name: str(about.get(name, "")) for name in ("verb", "source", "target")}
-        return RunBegun(**named, part=part_of_record(about))
+        name = names[0] if names else ""
+        return RunBegun(**named, part=part_of_run(coordination, self._topology, self._run_id, name, about))
 
 
 def _outline(data: Mapping[str, Any], depth: int = _OUTLINE_DEPTH) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.runs.live.journal import runs_path, unpacked
+from orchestrator.errors import CoordinationError
+from orchestrator.runs.live.journal import bulk_path, read_bulk, runs_path, unpacked
 from orchestrator.runs.plan import NEVER_BEGAN, RunEvent, to_json
 
 _INTENT = "step-intent"
@@ -53,6 +54,19 @@ def part_of_record(about: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The applications that a run moves, by its first record; None for all, empty where it is too short."""
     part = about.get("part")
     return None if part is None else tuple(map(str, part.get("applications", ())))
+
+
+def part_of_run(
+    coordination: Coordination, topology: str, run_id: str, name: str, about: Mapping[str, Any]
+) -> tuple[str, ...] | None:
+    """The same; of a record that is too long for its node, `name`, out of its parts, if they are there."""
+    part = part_of_record(about)
+    if part != () or "parts" not in about:
+        return part
+    try:
+        return part_of_record(read_bulk(coordination, bulk_path(topology, run_id, name), about))
+    except CoordinationError:
+        return part
 
 
 def has_begun(records: Iterable[RunEvent]) -> bool:

@@ -243,7 +243,7 @@ def _coordination(estate: ReconcileEstate, *, own_lock: bool, own_run: str) -> P
             topology,
             own_lock=own_lock,
             own_run=own_run,
-            between=None,
+            with_denials=True,
         )
     except DcctlError as error:
         return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)

@@ -167,7 +167,7 @@ def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool
 
     def ask() -> CoordinationState:
         return read_coordination(
-            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock
+            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock, with_runs=False
         )
 
     return asked(coordination_subject(topology), ask, estate.servers.clock)

@@ -155,7 +155,6 @@ class Look(ABC):
             self.topology,
             own_lock=own_lock,
             own_run=own_run,
-            between=[(left, self.way.entered.cluster)],
             effects=effects,
         )
         if estate.coordination is None:

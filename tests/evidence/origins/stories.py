@@ -23,7 +23,7 @@ EAST_LOG = [
     *records("shop-east", 1, range(20, 30)),
 ]
 _COPIED = 8
-LOST_S, BACK_S, ENDED_S = 11.0, 30.0, 60.0
+LOST_S, BACK_S, ENDED_S = 11.0, 30.0, 45.0
 
 
 @dataclass
@@ -106,7 +106,7 @@ def lost_and_home_again(tmp_path: Path) -> Story:
     world.sent("shop-west", 2, range(10, 15), at_s=20, first=20)
     world.sent("shop-west", 3, range(15, 20), at_s=40, first=10)
     world.sent("shop-east", 1, range(20), at_s=1, first=0)
-    world.sent("shop-east", 1, range(20, 30), at_s=25, first=25)
+    world.sent("shop-east", 1, range(20, 30), at_s=26, first=25)
     world.stands("west", "orders", [*FIRST, *HOME])
     world.stands("west", "east.orders", EAST_LOG)
     world.stands("east", "orders", EAST_LOG)

@@ -193,6 +193,40 @@ def test_who_does_not_do_what_explain_says_is_named(returned: Story) -> None:
     )
 
 
+def test_who_works_on_is_out_of_service_for_no_more_than_the_limit(returned: Story) -> None:
+    """One success does not show that it works on: neither in the middle, nor up to the end, is a gap allowed."""
+    lines = sends_path(returned.world.ledgers, "shop-dc2", 1)
+    every = lines.read_text().splitlines(keepends=True)
+
+    def said_without(first: int, until: int) -> str:
+        lines.write_text("".join(line for line in every if not first <= _second(line) < until))
+        return returned.said()
+
+    told = "loss of dc1: shop-dc2 of dc2 works on, and got nothing done for 11.0 s (limit 10 s)"
+    assert told in said_without(20, 30)
+    assert "got nothing done" not in said_without(21, 30)
+    assert told in said_without(35, 100)
+
+
+@pytest.mark.parametrize(("stated_s", "limit_s"), [(None, "10"), (8.0, "10"), (10.5, "10.5"), (12.0, "")])
+def test_who_shares_a_group_pauses_as_long_as_the_plan_says(
+    story: Story, stated_s: float | None, limit_s: str
+) -> None:
+    """A member that stays at the place that is entered stands while positions are written."""
+    path = processed_path(story.world.ledgers, "packing-east", 1)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], *(one for one in lines[1:] if not 20_000 <= _read_ms(one) < 31_000)]))
+    if stated_s is not None:
+        story.results[0]["plan"]["facts"]["pauses"] = [{"consumer": "packing-east", "expected_s": stated_s}]
+    said = f"packing-east of east works on, and got nothing done for 12.0 s (limit {limit_s} s)"
+    assert (said in story.said()) == bool(limit_s)
+    assert ("got nothing done" in story.said()) == bool(limit_s)
+
+
+def _read_ms(line: str) -> int:
+    return int(line.split(",")[6])
+
+
 def _second(line: str) -> int:
     fields = line.split(",")
     return int(fields[6]) // 1000 if fields[0] == "ack" else -1
