@@ -84,6 +84,25 @@ class Acl(NamedTuple):
         return f"{self.principal} {self.operation} on {self.resource_type.lower()} {self.resource_name}"
 
 
+class QuotaOwner(NamedTuple):
+    """Whom a client quota limits: a user, a client id, or who is both; None where it is of any.
+
+    `user` has no `User:` before it. `DEFAULT_OWNER` is everybody who has no quota of his own.
+    """
+
+    user: str | None
+    client_id: str | None = None
+
+    def __str__(self) -> str:
+        said = (("user", self.user), ("client id", self.client_id))
+        return ", ".join(f"{what} {name}" for what, name in said if name is not None)
+
+
+DEFAULT_OWNER = "<default>"
+PRODUCER_BYTE_RATE = "producer_byte_rate"
+"""The quota of bytes that may be written in a second, to each broker by itself."""
+
+
 class WrittenRecord(NamedTuple):
     """One record as its metadata tell of it. `is_broker_time`: its topic has LogAppendTime."""
 

@@ -274,6 +274,8 @@ def _mirror(mirror: Mapping[str, Any]) -> str:
     beat = none if heartbeat is None else f"heartbeat {short_age(heartbeat)} ago"
     lag = mirror["lag_records"]
     behind = f"{sum(lag.values()):,} records behind" if lag else "lag not known"
+    limit = mirror.get("max_bytes_per_s")
+    behind += f" (limited to {limit:,} bytes/s)" if limit else ""
     return f"{states}, {behind}, {beat}"
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.secrecy import masked
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import Acl, QuotaOwner, TopicPartition
 
 QuorumKind = Literal["kraft", "zookeeper"]
 
@@ -75,6 +75,7 @@ class ObservedCluster:
     `problem` says why nothing could be read; then every part is empty or None, and nothing may be
     concluded from it. `unknown` holds the reason for each single part that is None, by its name.
     Without an authorizer (`has_authorizer`) a cluster has no access rules and takes none: `acls` is empty.
+    `quotas`: client quotas of users and client ids.
     `topic_defaults` are the settings in force for a topic that has none of its own.
     """
 
@@ -85,6 +86,7 @@ class ObservedCluster:
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     acls: frozenset[Acl] | None = None
     has_authorizer: bool = True
+    quotas: Mapping[QuotaOwner, Mapping[str, float]] | None = None
     quorum: ObservedQuorum | None = None
     connectors: Mapping[str, ObservedConnector] | None = None
     reassigning: frozenset[TopicPartition] | None = None

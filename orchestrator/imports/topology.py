@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from orchestrator.errors import ClusterError
 from orchestrator.imports.clients import seen_clients
+from orchestrator.imports.limits import seen_limit
 from orchestrator.imports.seen import Imported, SeenCluster, SeenEstate
 from orchestrator.imports.sites import Sites, seen_sites
 from orchestrator.imports.technical import technical_topics, traced_clusters
@@ -55,7 +56,7 @@ def imported_topology(estate: SeenEstate) -> Imported:
         coordination=Coordination(zookeeper=estate.coordination) if estate.coordination else None,
         inventory=estate.inventory,
     )
-    owned = tuple(_owned(topology, seen, notes) for seen in mirrors)
+    owned = tuple(_owned(topology, seen, estate, notes) for seen in mirrors)
     topology = replace(topology, topics=tuple(_topics(estate, sites, owned, notes)))
     topology = replace(topology, replication=tuple(_copies(topology, owned, estate, notes)))
     topology = _without_state(topology, notes)
@@ -110,6 +111,11 @@ def _cluster(
             f"access rules of {seen.name} could not be seen: {seen.observed.unknown.get('acls', '')}"
         )
     is_target = any(mirror.target == seen.name for mirror in mirrors)
+    if is_target and seen.observed.quotas is None:
+        notes.append(
+            f"how fast mirrors into {seen.name} may write could not be seen: "
+            f"{seen.observed.unknown.get('quotas', '')}"
+        )
     if seen.observed.connectors is None or (is_target and not seen.connect):
         unknown.append("connectors")
     cluster = Cluster(
@@ -210,9 +216,15 @@ def _left_out(estate: SeenEstate) -> Iterator[str]:
             )
 
 
-def _owned(topology: Topology, seen: SeenMirror, notes: list[str]) -> Replication:
-    """The mirror, managed by the file if its connectors are what the file would make of it."""
-    mirror, reason = engine_of(seen.mirror).managed(topology, seen)
+def _owned(topology: Topology, seen: SeenMirror, estate: SeenEstate, notes: list[str]) -> Replication:
+    """The mirror with its limit, managed by the file if its connectors are what the file would make of it."""
+    engine, limit = engine_of(seen.mirror), seen_limit(topology, seen.mirror, estate)
+    if limit is not None:
+        limited = replace(seen, mirror=replace(seen.mirror, max_bytes_per_s=limit))
+        mirror, reason = engine.managed(topology, limited)
+        if not reason:
+            return mirror
+    mirror, reason = engine.managed(topology, seen)
     if reason and not seen.note:
         notes.append(f"the mirror {mirror.source} -> {mirror.target} is observed only: {reason}")
     return mirror

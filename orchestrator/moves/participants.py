@@ -246,6 +246,10 @@ class MirrorEngine(Engine, ABC):
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """What that rests on, for people who read the plan later."""
 
+    def seconds(self, s: Situation) -> Mapping[str, float]:
+        """Seconds that steps of its take at least, by their ids, where what it has to copy tells so."""
+        return {}
+
     @abstractmethod
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]

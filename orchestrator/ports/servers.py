@@ -213,6 +213,9 @@ class Kafka(Protocol):
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
         """The producers that each partition's leader remembers."""
 
+    def replica_sizes(self, brokers: Iterable[int], timeout_s: float = 30.0) -> dict[TopicPartition, int]:
+        """Bytes of the largest replica of each partition in the log directories of some brokers."""
+
     def warm_up(self) -> None:
         """Make ready what takes its time to start, so that nothing waits for it later."""
 

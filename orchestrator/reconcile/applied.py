@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from orchestrator.errors import DcctlError
@@ -11,7 +11,7 @@ from orchestrator.estate.desired import DesiredCluster, DesiredEstate
 from orchestrator.estate.desired_topics import DesiredTopic, Placement
 from orchestrator.estate.observed import ObservedEstate
 from orchestrator.reconcile.difference import CONFIG, PARTITIONS, Cause, Difference
-from orchestrator.values import Acl
+from orchestrator.values import Acl, QuotaOwner
 
 _FORMAT_VERSION = 1
 _T = TypeVar("_T")
@@ -40,6 +40,7 @@ class AppliedCluster:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    quotas: Mapping[QuotaOwner, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,7 @@ def _applied_cluster(cluster: DesiredCluster, ids: Mapping[str, str]) -> Applied
         topic_ids={name: ids[name] for name in cluster.topics if name in ids},
         acls=cluster.acls,
         connectors={name: connector.config for name, connector in cluster.connectors.items()},
+        quotas=cluster.quotas,
     )
 
 
@@ -104,7 +106,7 @@ def _with_undone(now: AppliedCluster, before: AppliedCluster, undone: Iterable[D
             _put_back(connectors, before.connectors, name)
         else:
             acls |= {acl for acl in before.acls if difference.subject == rules_of(acl.principal)}
-    return AppliedCluster(topics=topics, topic_ids=ids, acls=frozenset(acls), connectors=connectors)
+    return replace(now, topics=topics, topic_ids=ids, acls=frozenset(acls), connectors=connectors)
 
 
 def _topic_with_undone(
@@ -166,10 +168,15 @@ def applied_to_json(applied: Applied) -> dict[str, Any]:
                 "topic_ids": dict(cluster.topic_ids),
                 "acls": [list(acl) for acl in sorted(cluster.acls)],
                 "connectors": {connector: dict(config) for connector, config in cluster.connectors.items()},
+                **_quotas_to_json(cluster.quotas),
             }
             for name, cluster in applied.clusters.items()
         },
     }
+
+
+def _quotas_to_json(quotas: Mapping[QuotaOwner, int]) -> dict[str, Any]:
+    return {"quotas": [[*owner, limit] for owner, limit in sorted(quotas.items(), key=str)]} if quotas else {}
 
 
 def applied_from_json(data: Mapping[str, Any]) -> Applied:
@@ -198,4 +205,5 @@ def _cluster_from_json(data: Mapping[str, Any]) -> AppliedCluster:
         topic_ids=data["topic_ids"],
         acls=frozenset(Acl(*acl) for acl in data["acls"]),
         connectors=data["connectors"],
+        quotas={QuotaOwner(user, client_id): limit for user, client_id, limit in data.get("quotas", ())},
     )

@@ -67,10 +67,22 @@ def _parts(cluster: ObservedCluster, desired: DesiredCluster) -> dict[str, Any]:
         "brokers": sorted([broker.broker_id, broker.rack] for broker in cluster.brokers),
         "topics": {name: _in_short(cluster, name) for name in desired.topics},
         "rules": None if cluster.acls is None else rules,
+        **({"quotas": quotas} if (quotas := _quotas(cluster, desired)) or desired.quotas else {}),
         "connectors": None
         if cluster.connectors is None
         else {name: [c.state, dict(c.config)] for name, c in cluster.connectors.items()},
         "reassignments": None if cluster.reassigning is None else sorted(cluster.reassigning),
+    }
+
+
+def _quotas(cluster: ObservedCluster, desired: DesiredCluster) -> Any:
+    """Of those who mirrors are at the cluster alone."""
+    if cluster.quotas is None:
+        return None
+    return {
+        str(owner): dict(limits)
+        for owner, limits in cluster.quotas.items()
+        if owner in desired.quotas or owner.user in desired.mirror_users
     }
 
 

@@ -123,6 +123,7 @@ def _unknown_parts(s: ReconcileSituation, name: str, cluster: ObservedCluster | 
     wanted = s.desired.clusters[name]
     parts = {
         "acls": bool(wanted.acls) and cluster.acls is None,
+        "quotas": bool(wanted.quotas) and cluster.quotas is None,
         "connectors": bool(wanted.connectors) and cluster.connectors is None,
         "reassigning": s.placing(name) and cluster.reassigning is None,
     }

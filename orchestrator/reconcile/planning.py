@@ -15,6 +15,7 @@ from orchestrator.reconcile.applied import Applied, applied_now
 from orchestrator.reconcile.compare_access import compare_access
 from orchestrator.reconcile.compare_connectors import compare_connectors
 from orchestrator.reconcile.compare_patterns import compare_patterns, patterns_seen
+from orchestrator.reconcile.compare_quotas import compare_quotas
 from orchestrator.reconcile.compare_sides import compare_sending
 from orchestrator.reconcile.compare_topics import compare_topics
 from orchestrator.reconcile.comparison import Comparison
@@ -251,6 +252,7 @@ def _compare(
     if side is not None:
         yield from compare_topics(side)
         yield from compare_access(side)
+        yield from compare_quotas(side)
         yield from compare_connectors(side, held)
         yield from compare_sending(side)
         yield from compare_patterns(side, mirrors)

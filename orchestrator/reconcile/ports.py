@@ -11,7 +11,7 @@ from orchestrator.estate.observed import ObservedTopic, observed_topics
 from orchestrator.ports.admin_values import ConfigKind, NewTopic
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.ports.servers import TopicDescription
-from orchestrator.values import Acl, LogEnd, TopicPartition
+from orchestrator.values import Acl, LogEnd, QuotaOwner, TopicPartition
 
 
 class ReconciledKafka(Protocol):
@@ -58,6 +58,12 @@ class ReconciledKafka(Protocol):
 
     def delete_acls(self, rules: Iterable[Acl]) -> None:
         """Delete exactly these rules."""
+
+    def quotas(self) -> dict[QuotaOwner, dict[str, float]]:
+        """Every client quota of users and client ids."""
+
+    def alter_quotas(self, changes: Mapping[QuotaOwner, Mapping[str, float | None]]) -> None:
+        """Set client quotas; None takes one away."""
 
 
 class ReconciledWorkers(Protocol):

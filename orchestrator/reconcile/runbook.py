@@ -17,6 +17,7 @@ from orchestrator.reconcile.connectors import (
     RestartConnectors,
     ResumeHalted,
 )
+from orchestrator.reconcile.quotas import SetQuotas
 from orchestrator.reconcile.record import RecordApplied
 from orchestrator.reconcile.replicas import MoveReplicas
 from orchestrator.reconcile.topics import AddPartitions, CreateTopics, DeleteTopics, OnTopics, SetConfig
@@ -39,6 +40,7 @@ LAYOUT_EFFECTS = HOOK_EFFECTS | Registry(
     RestartConnectors,
     ResumeHalted,
     SetConfig,
+    SetQuotas,
 )
 
 Made = Mapping[str, Sequence[Handle[Nothing]]]
@@ -77,6 +79,7 @@ def add_works(book: Runbook, works: Iterable[Batch], desired: DesiredEstate) -> 
         unmirrored = add(DeleteConnectors)
     with book.section("access rules, topics and settings", on_failure="stop"):
         allowed = add(CreateAcls)
+        limited = add(SetQuotas)
         created = add(CreateTopics)
         add(SetConfig, only=lambda work: kinds.makes_fewer(work) is None)
         lowered = add(SetConfig, only=lambda work: kinds.makes_fewer(work) is True)
@@ -98,11 +101,12 @@ def add_works(book: Runbook, works: Iterable[Batch], desired: DesiredEstate) -> 
         ground = _Behind(
             (allowed, created, widened), "a mirror needs its access rules and topics at both clusters"
         )
-        mirrored = add(CreateConnectors, ground)
-        configured = add(ConfigureConnectors, ground)
+        throttled = _Behind((limited,), "a mirror that has a limit copies nothing before it is in force")
+        mirrored = add(CreateConnectors, ground, throttled)
+        configured = add(ConfigureConnectors, ground, throttled)
         set_up = _Behind((configured,), "a connector is configured before it runs")
-        add(ResumeHalted, ground, set_up)
-        add(RestartConnectors, ground, set_up)
+        add(ResumeHalted, ground, throttled, set_up)
+        add(RestartConnectors, ground, throttled, set_up)
     with book.section("remove what is not needed any more", on_failure="stop"):
         in_place = (unmirrored, allowed, mirrored, configured)
         replaced = "the rules that replace a right come before it is withdrawn"

@@ -21,7 +21,7 @@ from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.replication.translation import KeptPosition
 from orchestrator.topology.mirror_engines import ENGINES
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.values import Acl, LogEnd, TopicPartition
+from orchestrator.values import Acl, LogEnd, QuotaOwner, TopicPartition
 
 UNKNOWN = "UNKNOWN"
 """The state of a program of which nobody says one."""
@@ -174,6 +174,14 @@ class Engine:
     def acls(self, topology: Topology, mirror: Replication, cluster: str) -> Iterable[Acl]:
         """The access rules that it needs at one end of a mirror, as the cluster's `mirror_principal`."""
         return ()
+
+    def quotas(self, topology: Topology, mirror: Replication, cluster: str) -> Mapping[QuotaOwner, int]:
+        """Bytes that it may write in a second to each broker at one end of a mirror, by whom that limits.
+
+        So the file's `max_bytes_per_s` is kept to; an engine that cannot do so says it of its mirrors
+        (`Replication.can_be_throttled`).
+        """
+        return {}
 
     def mirror_of(self, source: str, target: str, connectors: Mapping[str, Mapping[str, str]]) -> Replication:
         """The mirror between two clusters as far as configurations of connectors, by name, tell of it."""

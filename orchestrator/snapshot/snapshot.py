@@ -40,9 +40,10 @@ class ClusterView:
     given these to read, None while it divides that among them; `committed`: what these have
     committed. `access`: who can be kept off. `earlier_ends`: where the copies in it ended
     `observation.STANDSTILL_S` or longer before `log_ends` were read; absent while their source takes
-    connections, because then they have no end. `epoch_ends`: where the leader epochs in which its logs were
-    left end in them now. `samples`: what a watcher at the place entered has recorded of a cluster from which
-    no mirror leads there. `cluster_id`: None where no broker answers, empty where it tells none.
+    connections, because then they have no end. `sizes`: bytes of its logs, asked for where the mirror that
+    copies them has a limit. `epoch_ends`: where the leader epochs in which its logs were left end in them
+    now. `samples`: what a watcher at the place entered has recorded of a cluster from which no mirror leads
+    there. `cluster_id`: None where no broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -51,6 +52,7 @@ class ClusterView:
     topics: Part[Mapping[str, TopicState]] = _NOT_ASKED
     earlier_ends: Part[Mapping[TopicPartition, int]] = _NOT_ASKED
     log_ends: Part[Mapping[TopicPartition, LogEnd]] = _NOT_ASKED
+    sizes: Part[Mapping[TopicPartition, int]] = _NOT_ASKED
     epoch_ends: Part[Mapping[TopicPartition, EpochEnd]] = _NOT_ASKED
     members: Part[Mapping[str, int]] = _NOT_ASKED
     given: Part[Mapping[str, frozenset[TopicPartition] | None]] = _NOT_ASKED

@@ -51,6 +51,9 @@ REFUSED_CONNECTOR_VALUES = {
 }
 """Values of connectors' properties, in lower case, with which no copy can be trusted, and why."""
 
+CLIENT_ID = "producer.override.client.id"
+"""Under which name the tasks of a connector write, all of them; without it each has a name of its own."""
+
 HEARTBEATS_TOPIC = "heartbeats"
 """Where MirrorMaker writes at a source that it is alive."""
 
@@ -96,8 +99,9 @@ class Replication:
     """
 
     # Other engines have classes below this one, with keys of their own (`topology.mirror_engines`).
-    # `needs_connect`: workers at the target run it.
+    # `needs_connect`: workers at the target run it. `can_be_throttled`: it keeps to `max_bytes_per_s`.
     needs_connect: ClassVar[bool] = True
+    can_be_throttled: ClassVar[bool] = True
 
     source: Name
     """The cluster whose topics are copied."""
@@ -129,6 +133,10 @@ class Replication:
     """Settings of the copies that differ from those of the source's topics."""
     connectors: Mapping[str, str] = field(default_factory=dict)
     """Properties of the mirror's connectors over those that dcctl sets, producer.override.… among them."""
+    max_bytes_per_s: Positive | None = None
+    """How many bytes the mirror may write in a second, to all brokers of its target together: a client quota
+    of Kafka keeps it to that, also on the way back. Without it the mirror copies as fast as it can.
+    """
     managed: bool = True
     """false: something else owns the mirror (MirrorMaker's dedicated mode, an operator). It is observed,
     never changed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from orchestrator.moves.way import Move, Way
 from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
-from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, digest, with_seconds
+from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, Step, digest, with_seconds
 from orchestrator.runs.prices import MISS_NEW_RECORDS, STAYS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
@@ -190,7 +190,7 @@ def _plan(
         topology_digest=digest(dump_topology(s.topology)),
         observed=s.seen.digests(),
         gates=gates_of(s, them, kept_off),
-        steps=book.steps,
+        steps=_no_sooner(book.steps, {} if engine is None else engine.seconds(s)),
         told=book.told,
         predicted=Predicted(
             loss={} if engine is None else engine.loss(s),
@@ -210,6 +210,13 @@ def _plan(
         },
     )
     return with_seconds(plan)
+
+
+def _no_sooner(steps: Sequence[Step], seconds: Mapping[str, float]) -> tuple[Step, ...]:
+    """The steps, none of them expected to take less than is known of it."""
+    return tuple(
+        replace(step, expected_s=max(step.expected_s, round(seconds.get(step.id, 0.0), 1))) for step in steps
+    )
 
 
 def _source_last_seen(s: Situation) -> dict[str, Any]:

@@ -369,6 +369,8 @@ def _mirror(  # noqa: PLR0917 - a mirror, and all that is known of it
     return {
         "states": dict(health.states),
         "lag_records": lag,
+        # How long catching up takes then no watcher knows: it keeps records, and not how many bytes they are.
+        **({} if mirror.max_bytes_per_s is None else {"max_bytes_per_s": mirror.max_bytes_per_s}),
         "heartbeat_at_s": heartbeat,
         "heartbeat_age_s": None if heartbeat is None else age_s(now_s, heartbeat),
         "gaps": {**_passed_over(plan), **{str(tp): what for tp, what in sorted(gaps.items())}},

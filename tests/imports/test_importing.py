@@ -348,3 +348,20 @@ def test_copied_state_of_applications_is_left_out() -> None:
     assert any("app-store-changelog" in note for note in imported.notes)
     assert check_text(topology_text(imported, "from a test")).errors == ()
     assert {t.name for t in imported.topology.topics_of("east")} == {"orders", "payments"}
+
+
+def test_the_limit_of_a_mirror_comes_back() -> None:
+    """As bytes a second of all brokers. A quota that nobody writes under is no limit."""
+    topology = _PASSIVE
+    (mirror,) = topology.replication
+    limited = replace(topology, replication=(replace(mirror, max_bytes_per_s=21_000_000),))
+    observed = as_described(limited)
+    imported = imported_topology(seen(limited, observed))
+    (found,) = imported.topology.replication
+    assert (found.managed, found.max_bytes_per_s) == (True, 21_000_000)
+    assert planned(imported.topology, observed).facts["differences"] == []
+    unused = with_cluster(as_described(topology), "east", quotas=observed.clusters["east"].quotas)
+    (found,) = imported_topology(seen(topology, unused)).topology.replication
+    assert (found.managed, found.max_bytes_per_s) == (True, None)
+    hidden = with_cluster(observed, "east", quotas=None, unknown={"quotas": "no right"})
+    assert any("no right" in note for note in imported_topology(seen(limited, hidden)).notes)

@@ -21,6 +21,7 @@ from orchestrator.reconcile.planning import plan_reconcile
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.plan import Plan
 from orchestrator.topology.model import Topology
+from orchestrator.values import PRODUCER_BYTE_RATE
 
 NOW_S = 1_800_000_000.0
 
@@ -44,6 +45,7 @@ def empty(topology: Topology) -> ObservedEstate:
                 cluster_id=f"id-{name}",
                 brokers=brokers_of(topology, name),
                 acls=frozenset(),
+                quotas={},
                 connectors={},
                 reassigning=frozenset(),
             )
@@ -78,7 +80,13 @@ def as_described(topology: Topology) -> ObservedEstate:
             for connector in desired.clusters[name].connectors.values()
         }
         clusters[name] = replace(
-            cluster, topics=topics, acls=desired.clusters[name].acls, connectors=connectors
+            cluster,
+            topics=topics,
+            acls=desired.clusters[name].acls,
+            quotas={
+                owner: {PRODUCER_BYTE_RATE: limit} for owner, limit in desired.clusters[name].quotas.items()
+            },
+            connectors=connectors,
         )
     return ObservedEstate(clusters=clusters, at_s=NOW_S)
 

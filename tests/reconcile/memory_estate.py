@@ -22,7 +22,7 @@ from orchestrator.ports.connector import ConnectorStatus, TaskStatus
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.topology.model import Topology
 from orchestrator.topology.topic_settings import meaning
-from orchestrator.values import Acl, LogEnd, TopicPartition
+from orchestrator.values import Acl, LogEnd, QuotaOwner, TopicPartition
 
 
 class MemoryCluster:
@@ -130,6 +130,16 @@ class MemoryCluster:
         for rule in sorted(rules):
             self._change(acls=self.acls() - {rule})
 
+    def quotas(self) -> dict[QuotaOwner, dict[str, float]]:
+        return {owner: dict(limits) for owner, limits in (self.picture.quotas or {}).items()}
+
+    def alter_quotas(self, changes: Mapping[QuotaOwner, Mapping[str, float | None]]) -> None:
+        for owner, limits in changes.items():
+            now = {**self.quotas().get(owner, {}), **limits}
+            kept = {key: limit for key, limit in now.items() if limit is not None}
+            others = {other: has for other, has in self.quotas().items() if other != owner}
+            self._change(quotas={**others, owner: kept} if kept else others)
+
     def connectors(self) -> dict[str, ObservedConnector]:
         return dict(self.picture.connectors or {})
 
@@ -216,6 +226,7 @@ def contents(topology: Topology, clusters: Mapping[str, MemoryCluster]) -> dict[
                 for t in sorted(clusters[name].picture.topics.values(), key=lambda t: t.name)
             },
             clusters[name].acls(),
+            clusters[name].quotas(),
             {c.name: (dict(c.config), c.state) for c in clusters[name].connectors().values()},
         )
         for name in topology.clusters

@@ -129,7 +129,9 @@ class World(CrashingJournal):
 
 def _everything() -> World:
     """From nothing to two sites that mirror each other; without consumers, to have fewer points."""
-    return World(topology=replace(active_active(), consumers=()))
+    ahead, back = active_active().replication
+    mirrors = (replace(ahead, max_bytes_per_s=3_000_000), back)
+    return World(topology=replace(active_active(), consumers=(), replication=mirrors))
 
 
 def a_changing_world() -> World:
@@ -147,7 +149,10 @@ def a_changing_world() -> World:
             else replace(t, replicas=4, min_insync_replicas=3)
             for t in before.topics
         ),
-        replication=(before.replication[0], replace(before.replication[1], tasks_max=3)),
+        replication=(
+            before.replication[0],
+            replace(before.replication[1], tasks_max=3, max_bytes_per_s=3_000_000),
+        ),
     )
     estate = with_config(as_described(before), "east", "west.orders", {"min.insync.replicas": "1"})
     estate = with_topic(estate, "west", "east.orders", lambda _: None)

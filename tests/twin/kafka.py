@@ -70,6 +70,16 @@ class TwinKafka(Asked):
             )
         return found
 
+    def replica_sizes(self, brokers: Iterable[int], timeout_s: float = 30.0) -> dict[TopicPartition, int]:
+        self.reached("describing log directories", timeout_s)
+        asked = frozenset(brokers)
+        return {
+            TopicPartition(name, number): sum(len(one.value or b"") for one in log.records if one is not None)
+            for name, topic in self.cluster.topics.items()
+            for number, log in enumerate(topic.logs)
+            if asked & set(log.replicas)
+        }
+
     def brokers(self, timeout_s: float = 10.0) -> dict[int, str]:
         self.reached("asking for its brokers", timeout_s)
         self.cluster_id = self.cluster.cluster_id

@@ -16,7 +16,7 @@ from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster
 from orchestrator.ports.admin_values import ActiveProducer, ClusterIdentity, ConfigKind, Features, Quorum
 from orchestrator.ports.servers import TopicDescription
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import Acl, QuotaOwner, TopicPartition
 
 if TYPE_CHECKING:
     from orchestrator.adapters.kafka.java_admin import JavaAdmin
@@ -131,6 +131,10 @@ class KafkaCluster(LibrdkafkaCluster):
         """Every access rule; None where the cluster has no authorizer, and so knows no rules."""
         return self._java_admin().acls(timeout_s)
 
+    def quotas(self, timeout_s: float = 15.0) -> dict[QuotaOwner, dict[str, float]]:
+        """Every client quota of users and client ids, by whom it limits; those of addresses are left out."""
+        return self._java_admin().quotas(timeout_s)
+
     def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
         """The KRaft quorum, as its leader sees it. Raises in ZooKeeper mode (`UnsupportedVersion`)."""
         return self._java_admin().describe_quorum(timeout_s)
@@ -167,6 +171,12 @@ class KafkaCluster(LibrdkafkaCluster):
     ) -> None:
         """Set some entries of topics' or brokers' configuration; None takes one back to its default."""
         self._java_admin().alter_configs(kind, changes, timeout_s)
+
+    def alter_quotas(
+        self, changes: Mapping[QuotaOwner, Mapping[str, float | None]], timeout_s: float = 30.0
+    ) -> None:
+        """Set client quotas of users and client ids; None takes one away. Other keys of theirs stay."""
+        self._java_admin().alter_quotas(changes, timeout_s)
 
     def alter_reassignments(
         self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0

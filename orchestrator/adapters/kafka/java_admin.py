@@ -13,7 +13,7 @@ from orchestrator.adapters.kafka.java_admin_bulk import LIST, OBJECT, STRING, Bu
 from orchestrator.adapters.kafka.java_admin_jvm import error_name
 from orchestrator.adapters.kafka.java_admin_reading import JavaReader, config_resource
 from orchestrator.ports.admin_values import ConfigKind
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import DEFAULT_OWNER, Acl, QuotaOwner, TopicPartition
 
 _ADMIN = "org.apache.kafka.clients.admin"
 _ACL = "org.apache.kafka.common.acl"
@@ -88,6 +88,30 @@ class JavaAdmin(JavaReader):
             outcomes = ask.outcomes(result.values(), timeout_s)
         errors = {key.partition("name='")[2].removesuffix("')"): e for key, e in _errors(outcomes).items()}
         self._raise_first(kind, doing, errors)
+
+    def alter_quotas(
+        self, changes: Mapping[QuotaOwner, Mapping[str, float | None]], timeout_s: float = 30.0
+    ) -> None:
+        """Set client quotas of users and client ids; None takes one away. Other keys of theirs stay."""
+        if not changes:
+            return
+        doing = "changing client quotas"
+        with self._asking(doing) as ask:
+            quota = ask.common.quota
+            asked = ask.java.java.util.ArrayList()
+            for owner, limits in changes.items():
+                entries = ask.java.java.util.HashMap()
+                for kind, name in (("user", owner.user), ("client-id", owner.client_id)):
+                    if name is not None:
+                        entries.put(kind, None if name == DEFAULT_OWNER else name)
+                operations = ask.java.java.util.ArrayList()
+                for key, limit in limits.items():
+                    number = None if limit is None else float(limit)
+                    operations.add(quota.ClientQuotaAlteration.Op(key, number))
+                asked.add(quota.ClientQuotaAlteration(quota.ClientQuotaEntity(entries), operations))
+            result = ask.admin.alterClientQuotas(asked, ask.options("AlterClientQuotas", timeout_s))
+            outcomes = ask.outcomes(result.values(), timeout_s)
+        self._raise_first("quota", doing, _errors(outcomes))
 
     def alter_reassignments(
         self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0

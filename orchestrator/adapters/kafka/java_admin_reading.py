@@ -19,7 +19,7 @@ from orchestrator.ports.admin_values import (
     Voter,
 )
 from orchestrator.ports.servers import TopicDescription
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import DEFAULT_OWNER, Acl, QuotaOwner, TopicPartition
 
 # Set on the topic itself; all other sources are the brokers' settings and Kafka's defaults.
 _OWN_SOURCE = "DYNAMIC_TOPIC_CONFIG"
@@ -125,6 +125,22 @@ class JavaReader(JavaConnection):
             raise
         return frozenset(_acl(rule) for rule in found)
 
+    def quotas(self, timeout_s: float = 15.0) -> dict[QuotaOwner, dict[str, float]]:
+        """Every client quota of users and client ids, by whom it limits; those of addresses are left out."""
+        with self._asking("describing client quotas") as ask:
+            of_all = ask.common.quota.ClientQuotaFilter.all()
+            result = ask.admin.describeClientQuotas(of_all, ask.options("DescribeClientQuotas", timeout_s))
+            found = result.entities().get(
+                round(timeout_s * 1000), ask.java.java.util.concurrent.TimeUnit.MILLISECONDS
+            )
+            owners = ask.bulk.plain(ask.java.java.util.ArrayList(found.keySet()))
+            limits = ask.bulk.plain(ask.java.java.util.ArrayList(found.values()))
+        return {
+            QuotaOwner(_owner(entity["entries"], "user"), _owner(entity["entries"], "client-id")): keys
+            for entity, keys in zip(owners, limits, strict=True)
+            if "ip" not in entity["entries"]
+        }
+
     def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
         """The KRaft quorum. Raises in ZooKeeper mode (`UnsupportedVersion`)."""
         with self._asking("describing the metadata quorum") as ask:
@@ -227,6 +243,11 @@ def _acl(rule: Mapping[str, Any]) -> Acl:
         pattern["patternType"],
         entry["host"],
     )
+
+
+def _owner(entries: Mapping[str, str | None], kind: str) -> str | None:
+    """Kafka has a null for everybody who has no quota of his own."""
+    return (entries[kind] or DEFAULT_OWNER) if kind in entries else None
 
 
 def _voter(member: Mapping[str, Any]) -> Voter:

@@ -66,13 +66,14 @@ def _observed(topology: Topology, name: str, cluster: KafkaCluster) -> ObservedC
             unknown[key] = f"{error.subject}: {error.problem}"
             return None
 
-    with ThreadPoolExecutor(max_workers=6, thread_name_prefix=f"observe-{name}") as pool:
+    with ThreadPoolExecutor(max_workers=7, thread_name_prefix=f"observe-{name}") as pool:
 
         def ask(question: Callable[[], T]) -> Future[T]:
             return pool.submit(question)
 
         topics = ask(lambda: _topics(cluster))
         acls = ask(lambda: cluster.acls(CALL_TIMEOUT_S))
+        quotas = ask(lambda: cluster.quotas(CALL_TIMEOUT_S))
         quorum = ask(lambda: observed_quorum(cluster))
         moves = ask(lambda: cluster.list_reassignments(CALL_TIMEOUT_S))
         connectors = ask(lambda: _connectors(topology, name))
@@ -89,6 +90,7 @@ def _observed(topology: Topology, name: str, cluster: KafkaCluster) -> ObservedC
             topic_defaults=defaults,
             acls=frozenset() if not has_authorizer else rules,
             has_authorizer=has_authorizer,
+            quotas=part("quotas", quotas),
             quorum=part("quorum", quorum),
             connectors=part("connectors", connectors),
             reassigning=part("reassigning", moves),

@@ -13,7 +13,12 @@ from typing import NamedTuple
 from orchestrator.errors import DcctlError
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.topology.agreement import largest_record, sending
-from orchestrator.topology.flows import FIXED_CONNECTOR_PROPERTIES, HEARTBEATS_TOPIC, REFUSED_CONNECTOR_VALUES
+from orchestrator.topology.flows import (
+    CLIENT_ID,
+    FIXED_CONNECTOR_PROPERTIES,
+    HEARTBEATS_TOPIC,
+    REFUSED_CONNECTOR_VALUES,
+)
 from orchestrator.topology.mirrored_topics import LEFT_OUT, given_names
 from orchestrator.topology.model import Cluster, Replication, Topology
 
@@ -132,6 +137,8 @@ def desired_connectors(  # noqa: PLR0917 - source and target in pairs read well 
             **_source_connector(replication, replicas_at_target),
             # A record that a topic takes, and the producer does not send, would stop the task for good.
             **sending(_largest_records(topology, replication)),
+            # A quota of this client id is the connector's alone, and all of its tasks share it.
+            **({CLIENT_ID: names.source} if replication.max_bytes_per_s else {}),
             **overrides,
         },
         names.checkpoint: {

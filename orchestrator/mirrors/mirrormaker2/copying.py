@@ -20,6 +20,7 @@ from orchestrator.mirrors.mirrormaker2.connectors import (
 from orchestrator.mirrors.mirrormaker2.health import mirror_health
 from orchestrator.mirrors.mirrormaker2.objects import heartbeats_at, mirror_acls, own_topics
 from orchestrator.mirrors.mirrormaker2.offset_syncs import map_of_syncs, read_kept_map, read_syncs
+from orchestrator.mirrors.mirrormaker2.throttle import mirror_quotas
 from orchestrator.replication.engine import (
     Asked,
     DesiredConnector,
@@ -37,7 +38,7 @@ from orchestrator.replication.recreated_topic import Recreation
 from orchestrator.replication.source_gaps import SourceGaps
 from orchestrator.replication.translation import KeptPosition
 from orchestrator.topology.model import Replication, Topology
-from orchestrator.values import Acl, LogEnd, TopicPartition
+from orchestrator.values import Acl, LogEnd, QuotaOwner, TopicPartition
 
 
 class Copying(Engine):
@@ -90,6 +91,10 @@ class Copying(Engine):
     def acls(self, topology: Topology, mirror: Replication, cluster: str) -> Iterable[Acl]:
         """See `Engine`."""
         return mirror_acls(topology, mirror, cluster)
+
+    def quotas(self, topology: Topology, mirror: Replication, cluster: str) -> Mapping[QuotaOwner, int]:
+        """See `Engine`."""
+        return mirror_quotas(topology, mirror, cluster)
 
     def mirror_of(self, source: str, target: str, connectors: Mapping[str, Mapping[str, str]]) -> Replication:
         """See `Engine`."""

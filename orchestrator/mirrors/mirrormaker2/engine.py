@@ -10,6 +10,7 @@ from orchestrator.mirrors.connect import Workers, is_stopped_in_time
 from orchestrator.mirrors.mirrormaker2.account import AccountPartial
 from orchestrator.mirrors.mirrormaker2.connectors import ConnectorNames, names_of
 from orchestrator.mirrors.mirrormaker2.copying import Copying
+from orchestrator.mirrors.mirrormaker2.copying_time import catch_up_in_time, copying_times
 from orchestrator.mirrors.mirrormaker2.draining import AwaitDrained, RecordPassed, SeeArrived, drained
 from orchestrator.mirrors.mirrormaker2.gates import (
     loss_within_budget,
@@ -112,7 +113,8 @@ class MirrorMaker2(Copying, MirrorEngine):
     def gates(self, s: Situation) -> tuple[GateResult, ...]:
         """See `MirrorEngine`."""
         if s.case == "back":
-            return rejoining_log(s), mirror_there(s), mirror_trusted(s), sides_agree(s)
+            back = rejoining_log(s), mirror_there(s), mirror_trusted(s), sides_agree(s)
+            return back if s.mirror.max_bytes_per_s is None else (*back, catch_up_in_time(s))
         usable = target_topics(s), mirror_controlled(s), mirror_trusted(s), watcher_alive(s)
         if s.case == "planned":
             return *usable, mirror_running(s), mirror_lag(s), sides_agree(s)
@@ -129,7 +131,14 @@ class MirrorMaker2(Copying, MirrorEngine):
 
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """See `MirrorEngine`."""
-        return facts_of_loss(s)
+        times = {step: time.as_json() for step, time in s.once(copying_times).items()}
+        return {**facts_of_loss(s), **({"copying": times} if times else {})}
+
+    def seconds(self, s: Situation) -> Mapping[str, float]:
+        """See `MirrorEngine`."""
+        return {
+            step: time.seconds for step, time in s.once(copying_times).items() if time.seconds is not None
+        }
 
     def let_land(
         self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]

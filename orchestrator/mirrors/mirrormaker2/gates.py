@@ -12,6 +12,7 @@ from orchestrator.mirrors.mirrormaker2.connectors import (
     refused_values,
     source_isolation,
 )
+from orchestrator.mirrors.mirrormaker2.copying_time import copying_times, throttled_hint, too_slow
 from orchestrator.mirrors.mirrormaker2.loss import (
     lag_by_partition,
     predicted_loss,
@@ -258,7 +259,10 @@ def mirror_running(s: Situation) -> GateResult:
 
 
 def mirror_lag(s: Situation) -> GateResult:
-    """How far behind it is does not refuse: the drain has its own limit, and is undone beyond it."""
+    """How far behind it is does not refuse: the drain has its own limit, and is undone beyond it.
+
+    But a mirror that the file limits, and that can surely not copy that much within the limit of the drain.
+    """
     limit = (
         f"the mirror's lag is known; the run waits up to {s.words.timeout_s:g} s for the mirror to catch up"
     )
@@ -266,13 +270,21 @@ def mirror_lag(s: Situation) -> GateResult:
     if lag is None:
         ends = s.source.log_ends
         return absent("mirror-lag", ends if ends.value is None else s.copying.read, limit)
-    behind = sum(lag.values())
+    behind, times = sum(lag.values()), s.once(copying_times)
+    slow = too_slow(times, s.words.timeout_s)
+    copies = [time.in_words() for time in times.values()]
+    then = (
+        f"the drain is rolled back after {s.words.timeout_s:g} s"
+        if slow
+        else f"it is drained before {s.entered} takes over"
+    )
     return gate_result(
         "mirror-lag",
-        "ok",
-        f"{plural(behind, 'record')} in {plural(len(lag), 'partition')}",
+        "refused" if slow else "ok",
+        "; ".join((f"{plural(behind, 'record')} in {plural(len(lag), 'partition')}", *copies)),
         limit,
-        f"the mirror is {plural(behind, 'record')} behind; it is drained before {s.entered} takes over",
+        "; ".join((f"the mirror is {plural(behind, 'record')} behind", *copies, then)),
+        throttled_hint(slow) if slow else "",
     )
 
 

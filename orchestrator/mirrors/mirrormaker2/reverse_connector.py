@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.topology.flows import CLIENT_ID
+
 _SOURCE, _TARGET = "source.cluster.", "target.cluster."
 _PRODUCER = "producer.override."
 _ALIAS = "alias"
@@ -36,9 +38,11 @@ def reverse_connector(
         for key, value in forward.items()
         if key.startswith(_SOURCE) and key != _SOURCE + _ALIAS
     }
+    own_client = {CLIENT_ID: name} if CLIENT_ID in forward else {}
     return {
         **swapped,
         **{_PRODUCER + key: value for key, value in into.items()},
+        **own_client,
         "name": name,
         "target.cluster.alias": target_alias,
         # At the standby, beside those of the mirror itself: when the primary is lost again, both are needed.

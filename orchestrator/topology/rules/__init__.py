@@ -24,6 +24,7 @@ from orchestrator.topology.rules import (
     servers,
     sites,
     standbys,
+    throttles,
     topic_config,
 )
 from orchestrator.topology.rules.rule import Finding, Rule
@@ -40,6 +41,7 @@ _MODULES = (
     topic_config,
     agreement,
     mirrors,
+    throttles,
     loops,
     clients,
     standbys,

@@ -81,6 +81,12 @@ class _LookFed(Look):
         subject = f"mirror {self.estate.feed}" if connect is None else f"Connect at {connect.name}"
         return self.ask(subject, lambda: question(self.estate.asked(within_s)))
 
+    def sizes(self, asking: Asking, cluster: Kafka) -> Questions:
+        """Bytes of a cluster's logs, where a limit makes of them how long the mirror copies."""
+        if self.mirror.max_bytes_per_s is None:
+            return {}
+        return {"sizes": asking.ask(lambda: cluster.replica_sizes(cluster.brokers(REACHED_WITHIN_S)))}
+
 
 class _LookAhead(_LookFed):
     """Along a mirror of the file: of a place that is gone, partial or whole."""
@@ -132,6 +138,7 @@ class _LookAhead(_LookFed):
             "log_ends": asking.ask(lambda: source.log_ends(partitions)),
             "committed": asking.ask(lambda: source.committed(groups)),
             "access": asking.access(),
+            **self.sizes(asking, source),
         }
 
     def _samples(self) -> SampleHistory:
@@ -265,6 +272,7 @@ class _LookBack(_LookFed):
             "log_ends": copies,
             "committed": standby.ask(lambda: source.committed(self.estate.groups)),
             "access": standby.access(),
+            **self.sizes(standby, source),
         }
         there: Questions = {
             "brokers": self.entered.brokers,
@@ -272,6 +280,7 @@ class _LookBack(_LookFed):
             "log_ends": self.entered.ask(home_ends),
             "access": self.entered.access(),
             "epoch_ends": self.entered.ask(lambda: self._epoch_ends(past.result().value or Past())),
+            **self.sizes(self.entered, target),
         }
         back: Questions = {
             "states": states,

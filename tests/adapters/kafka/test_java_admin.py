@@ -19,7 +19,7 @@ from orchestrator.adapters.kafka.java_admin import JavaAdmin
 from orchestrator.adapters.kafka.java_admin_jvm import end_shared_jvm, shared_jvm
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.values import Acl, TopicPartition
+from orchestrator.values import DEFAULT_OWNER, PRODUCER_BYTE_RATE, Acl, QuotaOwner, TopicPartition
 from tests.kafka_broker import kafka_broker
 
 pytestmark = pytest.mark.integration
@@ -206,6 +206,27 @@ def test_access_rules(admin: KafkaCluster) -> None:
     _await(lambda: admin.acls() == rules - {gone})
     with pytest.raises(ClusterError, match="creating ACLs: "):
         admin.create_acls([Acl("nobody", "READ", "ALLOW", "TOPIC", "orders")])
+
+
+def test_client_quotas(admin: KafkaCluster) -> None:
+    """Of a user, of a client id, of both, and of everybody else: set, seen, changed and removed key by key."""
+    mirror = QuotaOwner("CN=mirror, O=us", "west-to-east-source")
+    rest = QuotaOwner(DEFAULT_OWNER, DEFAULT_OWNER)
+    quotas: dict[QuotaOwner, dict[str, float]] = {
+        mirror: {PRODUCER_BYTE_RATE: 6_666_666, "request_percentage": 12.5},
+        QuotaOwner("checkout"): {PRODUCER_BYTE_RATE: 1_000},
+        QuotaOwner(None, "tool"): {"consumer_byte_rate": 2_000},
+        rest: {PRODUCER_BYTE_RATE: 3_000},
+    }
+    admin.alter_quotas(quotas)
+    _await(lambda: admin.quotas() == quotas)
+    admin.alter_quotas({mirror: {PRODUCER_BYTE_RATE: None}, QuotaOwner("nobody"): {PRODUCER_BYTE_RATE: None}})
+    _await(lambda: admin.quotas()[mirror] == {"request_percentage": 12.5})
+    with pytest.raises(ClusterError, match="changing client quotas: "):
+        admin.alter_quotas({mirror: {PRODUCER_BYTE_RATE: 0.5}})
+    admin.alter_quotas({owner: dict.fromkeys(limits) for owner, limits in quotas.items()})
+    _await(lambda: admin.quotas() == {})
+    admin.alter_quotas({})
 
 
 def test_cluster_that_is_not_there(admin: KafkaCluster) -> None:
