@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.applications.groups.gates import NOTHING_AGAIN, reread
+from orchestrator.applications.groups.gates import NOTHING_AGAIN, causes_of, reread
 from orchestrator.applications.spark.checkpoints import (
     Seen,
     foreseen,
@@ -12,6 +12,7 @@ from orchestrator.applications.spark.checkpoints import (
 )
 from orchestrator.applications.translating import PLACED_LATER
 from orchestrator.moves.gates.source import ages_at_s
+from orchestrator.moves.prediction import RereadPrediction
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, gate_result
@@ -192,7 +193,13 @@ def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each query reads again: by the map, by the age of its checkpoint's copy, and at most."""
     if s.way.reach == "whole":
         return {query.name: dict(NOTHING_AGAIN) for query in _moving(s)}
-    history, offset_map, found = s.copying.samples.value, s.copying.offset_map.value, {}
+    return {name: causes_of(found) for name, found in s.once(rereads).items()}
+
+
+def rereads(s: Situation) -> dict[str, RereadPrediction]:
+    """What each query reads again of a place that is gone or partial, by name; none without samples."""
+    history, offset_map = s.copying.samples.value, s.copying.offset_map.value
+    found: dict[str, RereadPrediction | None] = {}
     if history is None:
         return {}
     for query, seen in (checkpoints_of(s).value or {}).items():
@@ -206,7 +213,7 @@ def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
             for tp, offset in offsets.items()
         }
         found[query] = reread(s, query, known, by_map)
-    return found
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _moving(s: Situation) -> tuple[SparkQuery, ...]:
