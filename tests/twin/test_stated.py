@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from orchestrator.runs.prices import price_in_words
 from tests.twin import test_active_sites as sites
 from tests.twin import test_centres as centres
 from tests.twin import test_into_centre as into_centre
@@ -151,6 +152,7 @@ def test_two_centres(estates: Estates) -> None:
     route = "inverse of dc1→centre, then dc1→reserve"
     assert there.of("audit")["dc1.orders"].route == route
     assert there.plan.predicted.late == {}
+    assert price_in_words(there.plan).startswith("no record lost, no record read again")
     stated(operator, lambda: operator.failback(to=""))
     centres.lose_both(operator)
     gone = stated(operator, lambda: operator.failover(to="reserve", attested=("centre", "dc1")))
