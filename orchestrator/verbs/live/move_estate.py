@@ -63,6 +63,7 @@ class Estate:
         read = [
             name
             for one in moving_consumers(self.way)
+            if self.way.feed(one.name) is None
             for name in (*self.topology.topics_read(one), *names_of_its_own(self.way, one))
         ]
         return tuple(dict.fromkeys([*fed, *(led.entered for led in led_of(self.way)), *read]))
