@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from orchestrator.moves.clients import StartClients, StopClients
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.participants import Ports, Reread
 from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import Stopped
@@ -52,6 +53,10 @@ class OnHosts(ABC):
         return ()
 
     def reread(self, s: Situation) -> Reread:
+        """See `Kind`."""
+        return {}
+
+    def foretold(self, s: Situation) -> Mapping[str, Foretold]:
         """See `Kind`."""
         return {}
 

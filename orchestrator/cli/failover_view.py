@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
 
+from orchestrator.cli.afterwards_view import render_afterwards, render_late
 from orchestrator.cli.gates_view import gates_in_words, render_gates
 from orchestrator.cli.live_lines import LiveDisplay, live_line
 from orchestrator.cli.output import best_effort
@@ -47,7 +48,9 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         _print_steps(plan, console)
     losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)
     render_losses(losses, console, full=full, allowed=_allowed(plan))
+    render_late(plan, console)
     render_rereads(costs_of(plan.source, plan.predicted.reread, REREAD_KEYS), console, full=full)
+    render_afterwards(plan, console, full=full)
     console.print()
 
 

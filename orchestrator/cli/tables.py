@@ -72,11 +72,18 @@ def short_time(seconds: float) -> str:
 class Rows:
     """A table, to be filled row by row and printed: names at the left, numbers at the right."""
 
-    def __init__(self, first: str, *others: str, full: bool = False, left: Iterable[str] = ()) -> None:
-        """`left`: columns of words, which begin under each other."""
+    def __init__(
+        self,
+        first: str,
+        *others: str,
+        full: bool = False,
+        left: Iterable[str] = (),
+        whole: Iterable[str] = (),
+    ) -> None:
+        """`left`: columns of words, which begin under each other; `whole`: those of them never shortened."""
         self._full = full
         self._columns = (first, *others)
-        self._words = {first, *left}
+        self._words, self._whole = {first, *left}, frozenset(whole)
         self._rows: list[tuple[str, tuple[str, ...]]] = []
 
     def add(self, name: str, *cells: str | Number, style: str = "") -> None:
@@ -103,7 +110,10 @@ class Rows:
             )
         for style, cells in self._rows:
             is_cut = is_narrow and not self._full
-            shown = (middle_cut(cell, _NAME_WIDTH) if is_cut else cell for cell in cells)
+            shown = (
+                middle_cut(cell, _NAME_WIDTH) if is_cut and column not in self._whole else cell
+                for column, cell in zip(self._columns, cells, strict=False)
+            )
             table.add_row(*(Text(cell, style=style) for cell in shown))
         width = options.max_width - 2 if is_narrow else _ANY_WIDTH
         inner = options.update(width=width, no_wrap=False, overflow="fold", height=None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import (
     LossCounted,
@@ -143,6 +144,9 @@ class Kind(Protocol):
     def reread(self, s: Situation) -> Reread:
         """What they would read again."""
 
+    def foretold(self, s: Situation) -> Mapping[str, Foretold]:
+        """What is known of each of them before; nothing of those that write. By its name."""
+
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """What that rests on, for people who read the plan later."""
 
@@ -241,6 +245,10 @@ class MirrorEngine(Engine, ABC):
     @abstractmethod
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
         """Records by topic that would be lost: at least, expected and at most, as far as it can be told."""
+
+    def late(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """Records by topic that come late: once a source is back, or as it rejoins. Of `loss` a part."""
+        return {}
 
     @abstractmethod
     def facts(self, s: Situation) -> Mapping[str, Any]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from orchestrator.snapshot.rates import Reading, largest_rate, largest_step, mean_rate
@@ -283,7 +283,8 @@ class RereadPrediction:
 
     `map`: what the translation costs, 0 where it is exact. `position_age`: what the consumer can have
     committed after its recorded position. `at_most`: both, and what it can have processed without
-    committing. `position_age_s`: age of the oldest of its positions at the loss.
+    committing; `by_topic` the same for each topic that it has positions in. `position_age_s`: age of the
+    oldest of its positions at the loss.
     """
 
     consumer: str
@@ -291,6 +292,7 @@ class RereadPrediction:
     position_age: int | None
     at_most: int | None
     position_age_s: float | None
+    by_topic: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def predict_reread(
@@ -314,35 +316,46 @@ def predict_reread(
             consumer=consumer, map=None, position_age=None, at_most=None, position_age_s=None
         )
     ends = history.sampled_ends()
-    committed: int | None = 0
-    total: int | None = 0
-    for tp, position in positions.items():
-        age = age_s(until_s, position.sampled_at_s)
-        ahead = _ahead_at_most(history, tp, position.offset, ends.get(tp), until_s)
-        readings = history.position_readings(consumer, tp)
-        rate = largest_rate(readings)
-        if rate is not None and age is not None:
-            step = largest_step(readings)
-            pace = max(math.ceil(rate * age), step)
-            later = pace if ahead is None else min(pace, ahead)
-            both = pace + step if ahead is None else min(pace + step, ahead)
-        elif ahead is not None:
-            later = both = ahead
-        else:
-            committed = total = None
-            break
-        committed = None if committed is None else committed + later
-        total = None if total is None else total + both
-    by_map = _total(reread_by_map.get(tp, 0) for tp in positions)
+    later = {
+        tp: _read_later(history, consumer, tp, position, ends.get(tp), until_s)
+        for tp, position in positions.items()
+    }
+    by_map = {tp: reread_by_map.get(tp, 0) for tp in positions}
+    by_topic: dict[str, list[int | None]] = {}
+    for tp, (_, processed) in later.items():
+        by_topic.setdefault(tp.topic, []).append(_total((by_map[tp], processed)))
     ages = [age_s(until_s, position.sampled_at_s) for position in positions.values()]
     dated = [age for age in ages if age is not None]
     return RereadPrediction(
         consumer=consumer,
-        map=by_map,
-        position_age=committed,
-        at_most=None if by_map is None or total is None else by_map + total,
+        map=_total(by_map.values()),
+        position_age=_total(committed for committed, _ in later.values()),
+        at_most=_total(at_most for found in by_topic.values() for at_most in found),
         position_age_s=max(dated) if len(dated) == len(ages) else None,
+        by_topic={topic: _total(found) for topic, found in by_topic.items()},
     )
+
+
+def _read_later(  # noqa: PLR0917 - whose position in which log, and until when
+    history: SampleHistory,
+    consumer: str,
+    tp: TopicPartition,
+    position: SampledPosition,
+    sampled: SampledEnd | None,
+    until_s: float,
+) -> tuple[int | None, int | None]:
+    """Records that can have been committed after a position, and processed after it; None for both where
+    that cannot be said.
+    """
+    age = age_s(until_s, position.sampled_at_s)
+    ahead = _ahead_at_most(history, tp, position.offset, sampled, until_s)
+    readings = history.position_readings(consumer, tp)
+    rate = largest_rate(readings)
+    if rate is None or age is None:
+        return ahead, ahead
+    step = largest_step(readings)
+    pace = max(math.ceil(rate * age), step)
+    return (pace, pace + step) if ahead is None else (min(pace, ahead), min(pace + step, ahead))
 
 
 def _ahead_at_most(

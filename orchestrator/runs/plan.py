@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
+from orchestrator.runs.afterwards import Afterwards
 
 FORMAT_VERSION = 1
 STEPS_READ = frozenset({"0.3.0", __version__})
@@ -179,13 +180,16 @@ class RunEvent:
 class Predicted:
     """What acting is expected to cost, per topic, per consumer, and in time.
 
-    `loss`: topic -> {at_least, expected, at_most} records. `reread`: consumer -> {map, position_age}
-    records. `seconds` is the longest way through the steps.
+    `loss`: topic -> {at_least, expected, at_most} records. `late`: topic -> {at_most} records of these that
+    are not lost for good where a lost source comes back with its disks, and then arrive behind newer ones;
+    on the way back those that arrive in the move. `reread`: consumer -> {map, position_age} records.
+    `seconds` is the longest way through the steps.
     """
 
     loss: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reread: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
     seconds: float = 0.0
+    late: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -194,7 +198,8 @@ class Plan:
 
     `observed` holds one digest for each part of the observation, so that a plan that has become
     stale can name what moved. `expires_at_s`: after it the plan must be made again. `told`: the steps whose
-    results a report shows, by what it shows them as. `dcctl_version`: which dcctl made it; empty in plans
+    results a report shows, by what it shows them as. `applications`: of a move, what becomes of each that
+    moves; a plan of an earlier version has none. `dcctl_version`: which dcctl made it; empty in plans
     from before that was kept.
     """
 
@@ -212,6 +217,7 @@ class Plan:
     predicted: Predicted = field(default_factory=Predicted)
     facts: Mapping[str, Any] = field(default_factory=dict)
     told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    applications: tuple[Afterwards, ...] = ()
     dcctl_version: str = __version__
 
     @property

@@ -14,6 +14,7 @@ STAYS = "stays"
 """Likewise: by topic that a failover leaves at the lost site, what becomes of it, in a sentence."""
 _SECONDS = "loss_seconds_at_most"
 Price = Mapping[str, Mapping[str, int | None]]
+_NOTHING: Price = {"": {_KEY: 0}}
 
 
 def grown_since(approved: Plan, fresh: Plan) -> tuple[str, ...]:
@@ -31,9 +32,18 @@ def price_in_words(plan: Plan) -> str:
     """What a plan predicts of its price, all places together; see `price_text`."""
     found = plan.predicted
     loss_seconds = plan.facts.get(_SECONDS)
-    told = price_text(plan.verb, found.loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
+    loss = _NOTHING if _is_of_readers_alone(plan) else found.loss
+    told = price_text(plan.verb, loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
     blind = plan.facts.get(MISS_NEW_RECORDS)
     return f"{told}; {', '.join(blind)} will not see new records" if blind else told
+
+
+def _is_of_readers_alone(plan: Plan) -> bool:
+    """Whether nobody who moves writes, and no source is lost beside: then the move itself loses nothing."""
+    if plan.predicted.loss or not plan.applications:
+        return False
+    is_source_lost = any(_LATER in row for row in plan.predicted.reread.values())
+    return not is_source_lost and not any(one.writes for one in plan.applications)
 
 
 def price_text(

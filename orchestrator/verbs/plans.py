@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.guards.guarding import WAITED_FOR_S
+from orchestrator.moves.afterwards import afterwards
 from orchestrator.moves.brokers_starting import guards_of, open_since_s
 from orchestrator.moves.failback_runbook import failback, home_along_routes
 from orchestrator.moves.failover_runbook import Degraded, Opening, failover
@@ -30,6 +31,7 @@ from orchestrator.moves.request import (
 from orchestrator.moves.situation import Situation, Words
 from orchestrator.moves.staying import stays_in_words
 from orchestrator.moves.switchover_runbook import switchover
+from orchestrator.moves.unread_afterwards import Foreseen
 from orchestrator.moves.way import Move, Way
 from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over, way_to_switch_over
 from orchestrator.runs.guards import may_open_yet, not_clear
@@ -173,6 +175,11 @@ def _plan(
 ) -> Plan:
     """`kept_off`: see `gates_of`. `facts`: further ones, for people who read the plan later."""
     engine = None if s.way.main is None else them.engine(s.topology, s.feed)
+    foreseen = Foreseen(
+        lost={} if engine is None else engine.loss(s),
+        late={} if engine is None else engine.late(s),
+        accept_reread=getattr(request, "accept_reread", 0),
+    )
     done_by, passed = done_by_run(s), passed_by_word(s)
     state = s.seen.coordination.value
     # Of a run without the ensemble: behind which fact of the estate record it stands once it is imported.
@@ -193,9 +200,11 @@ def _plan(
         steps=_no_sooner(book.steps, {} if engine is None else engine.seconds(s)),
         told=book.told,
         predicted=Predicted(
-            loss={} if engine is None else engine.loss(s),
+            loss=foreseen.lost,
+            late=foreseen.late,
             reread={name: row for kind in them.kinds for name, row in kind.reread(s).items()},
         ),
+        applications=afterwards(s, them, foreseen),
         facts={
             **({"done_by": done_by} if done_by else {}),
             **({"passed": passed} if passed else {}),

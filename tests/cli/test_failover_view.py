@@ -11,6 +11,7 @@ from rich.console import Console
 
 from orchestrator.cli.failover_view import RunView, dry_run_line, render_plan
 from orchestrator.cli.result_view import render_result
+from orchestrator.ports.part import Part
 from orchestrator.replication.positions_back import BackPosition
 from orchestrator.runs.plan import Plan, RunEvent, to_json
 from orchestrator.runs.prices import price_in_words
@@ -18,7 +19,7 @@ from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.plans import plan_failback, plan_failover
 from tests.cli.terminal_rows import Screen
 from tests.verbs import failback_pictures
-from tests.verbs.pictures import REQUEST, observation, topology
+from tests.verbs.pictures import REQUEST, observation, topology, with_parts
 
 PLAN = plan_failover(topology(), observation(), REQUEST)
 
@@ -47,6 +48,31 @@ def test_the_plan_names_price_steps_and_every_closed_gate() -> None:
     assert red < folded < cost < plan
     assert "✓ coordination" not in text
     assert "Stop the source connector of the mirror" not in text
+
+
+def test_the_plan_names_what_each_application_does_afterwards() -> None:
+    """What it reads, from where by which route, and how much; what comes late; why a number is not known."""
+    console = Console(record=True, width=200)
+    render_plan(PLAN, console, full=True)
+    text = console.export_text()
+    late = sum(row["at_most"] for row in PLAN.predicted.late.values())
+    assert f"late  at most {late:,} records of these once west is back with its disks" in text
+    lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
+    (row,) = (row for row in PLAN.applications if row.name == "billing")
+    (copy, _) = row.reads
+    figures = [copy.unread_at_most, copy.reread_at_most, copy.out_of_order_at_most]
+    assert ["afterwards at east", "topic", "from", "unread", "again", "out of order"] in lines
+    assert ["billing", "west.orders", "orders by west→east", *(f"{number:,}" for number in figures)] in lines
+    assert ["billing", "orders", "its end once producers are fenced", "0", "0", "0"] in lines
+    assert ["checkout", "orders", "writes it"] in lines
+    assert "Between orders and west.orders" in text
+    short = Console(record=True, width=200)
+    blind = with_parts(observation(), log_ends=Part("east", 1.0, None, "it hangs"))
+    render_plan(plan_failover(topology(), blind, REQUEST), short)
+    told = short.export_text()
+    assert "Not known before the move: where it stands in orders at west is not known" in told
+    assert re.search(r"and \d+ more; --full names each", told)
+    assert sum(line.strip().startswith("billing ") for line in told.splitlines()) <= 3
 
 
 def test_the_whole_plan_names_every_gate_and_step() -> None:

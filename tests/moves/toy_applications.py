@@ -12,6 +12,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import DcctlError
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.participants import Ground, Left, Ports, Reread
 from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import (
@@ -407,6 +408,9 @@ class ToyApplications:
 
     def reread(self, s: Situation) -> Reread:
         return {name: {"map": 0, "position_age": 0, "at_most": 0} for name in s.way.named(self.name)}
+
+    def foretold(self, s: Situation) -> Mapping[str, Foretold]:
+        return {}
 
     def facts(self, s: Situation) -> Mapping[str, Any]:
         return {"tallies": list(s.way.named(self.name))}

@@ -10,7 +10,7 @@ from orchestrator.applications.groups.sharing import come_by_themselves, staying
 from orchestrator.applications.translating import HOW_TO_PLACE, PLACED_LATER
 from orchestrator.moves.gates.source import ages_at_s, loss_window
 from orchestrator.moves.positions import TargetPosition, target_positions
-from orchestrator.moves.prediction import predict_reread
+from orchestrator.moves.prediction import RereadPrediction, predict_reread
 from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Leg
 from orchestrator.ports.part import Part
@@ -26,15 +26,15 @@ from orchestrator.wording import all_of, listed, plural
 
 def recorded(s: Situation) -> Mapping[str, Mapping[TopicPartition, SampledPosition]]:
     """Where each group stands: its own word where its coordinator answers, else the watcher's."""
-    left = s.source.left.value
-    said = s.source.committed.value if s.case == "planned" else {} if left is None else left.committed
+    left, is_whole = s.source.left.value, s.way.reach == "whole"
+    said = s.source.committed.value if is_whole else {} if left is None else left.committed
     history, found = s.samples.value, {}
     for group in s.moving("group"):
         if said is not None and group.group_id in said:
             found[group.group_id] = {
                 tp: SampledPosition(offset, s.seen.at_s) for tp, offset in said[group.group_id].items()
             }
-        elif s.case == "planned" or history is None:
+        elif is_whole or history is None:
             found[group.group_id] = {}
         else:
             found[group.group_id] = dict(history.positions(group.group_id))
@@ -274,24 +274,39 @@ def groups_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each group reads again: by the map, by the age of its position, and at most."""
     if s.way.reach == "whole":
         return {group.name: dict(NOTHING_AGAIN) for group in s.moving("group")}
-    by_group: dict[str, list[TargetPosition]] = {group.group_id: [] for group in s.moving("group")}
-    for position in s.once(positions):
-        if position.source_offset is not None:
-            by_group[position.group].append(position)
-    if s.samples.value is None:
-        return {}
-    known = s.once(recorded)
     return {
+        group.name: causes_of(found) | _if_sources_return(s, rows_of(s, group))
+        for group in s.moving("group")
+        if (found := s.once(rereads).get(group.name)) is not None
+    }
+
+
+def rereads(s: Situation) -> dict[str, RereadPrediction]:
+    """What each group reads again of a place that is gone or partial, by name; none without samples."""
+    known = s.once(recorded)
+    found = {
         group.name: reread(
             s,
             group.group_id,
             {p.source_partition: known[group.group_id][p.source_partition] for p in rows},
             {p.source_partition: p.reread_at_most for p in rows},
         )
-        | _if_sources_return(s, rows)
         for group in s.moving("group")
-        for rows in [by_group[group.group_id]]
+        for rows in [[p for p in rows_of(s, group) if p.source_offset is not None]]
     }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def rows_of(s: Situation, group: Consumer) -> tuple[TargetPosition, ...]:
+    """Those of one group."""
+    return s.once(_by_group).get(group.group_id, ())
+
+
+def _by_group(s: Situation) -> dict[str, tuple[TargetPosition, ...]]:
+    found: dict[str, list[TargetPosition]] = {}
+    for position in s.once(positions):
+        found.setdefault(position.group, []).append(position)
+    return {group: tuple(rows) for group, rows in found.items()}
 
 
 def _if_sources_return(s: Situation, rows: Iterable[TargetPosition]) -> dict[str, int | None]:
@@ -307,10 +322,14 @@ def reread(
     group: str,
     known: Mapping[TopicPartition, SampledPosition],
     by_map: Mapping[TopicPartition, int | None],
-) -> dict[str, int | None]:
+) -> RereadPrediction | None:
     """What a group, or a query by its name, reads again from `known` on; `by_map`: what translation costs."""
     history = s.samples.value
     if history is None:
-        return {}
-    found = predict_reread(history, group, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
+        return None
+    return predict_reread(history, group, known, by_map, until_s=ages_at_s(s, s.seen.at_s))
+
+
+def causes_of(found: RereadPrediction) -> dict[str, int | None]:
+    """As a plan has it."""
     return {"map": found.map, "position_age": found.position_age, "at_most": found.at_most}

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from orchestrator.applications.groups.along import TranslateAlong
+from orchestrator.applications.groups.foretold import groups_foretold
 from orchestrator.applications.groups.gates import (
     groups_idle,
     groups_reread,
@@ -38,6 +39,7 @@ from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.translating import TranslateBack, TranslatePositions
 from orchestrator.errors import DcctlError
 from orchestrator.moves.ends import RecordTopicEnds
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.results import (
     PAUSES,
@@ -116,6 +118,10 @@ class ConsumerGroups(ReadersOnHosts):
     def reread(self, s: Situation) -> Reread:
         """See `Kind`."""
         return groups_reread(s)
+
+    def foretold(self, s: Situation) -> Mapping[str, Foretold]:
+        """See `Kind`."""
+        return groups_foretold(s)
 
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """See `Kind`."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from orchestrator.applications.groups.gates import NOTHING_AGAIN, reread
+from orchestrator.applications.groups.gates import NOTHING_AGAIN, causes_of, reread
 from orchestrator.applications.spark.checkpoints import (
+    Place,
     Seen,
+    SeenCheckpoint,
     foreseen,
     foreseen_back,
     placed_by,
     why_not_relocated,
 )
 from orchestrator.applications.translating import PLACED_LATER
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.gates.source import ages_at_s
+from orchestrator.moves.positions import TargetPosition
+from orchestrator.moves.prediction import RereadPrediction
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.runs.gate import absent, gate_result
@@ -107,7 +112,6 @@ def relocations_foreseen(
     """What is surely wrong with relocating the queries' checkpoints as they were copied, what nobody can
     know of it, and hints: by the very plan that the run will make. `only_copied`: no copy yet is no problem.
     """
-    samples, offset_map, logs = s.copying.samples.value, s.copying.offset_map.value, s.target.log_ends.value
     refused: list[str] = []
     unknown: list[str] = []
     hints: dict[str, None] = {}
@@ -118,17 +122,7 @@ def relocations_foreseen(
         why, hint = seen.why_unknown, seen.hint
         if why:
             unknown.append(f"{query.name}: {why}")
-        elif samples is not None and offset_map is not None and logs is not None:
-            copy = samples.copies.get(query.name)
-            place = placed_by(
-                query,
-                s.mirror,
-                offset_map,
-                logs,
-                recreated=samples.recreated,
-                committed_at_s=None if copy is None else copy.committed_at_s,
-                by_time={},
-            )
+        elif (place := _place(s, query)) is not None:
             why, hint = why_not_relocated(query, seen, foreseen(query, s.mirror, place))
             refused += [f"{query.name}: {why}"] if why else []
         if why:
@@ -192,7 +186,13 @@ def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
     """Records that each query reads again: by the map, by the age of its checkpoint's copy, and at most."""
     if s.way.reach == "whole":
         return {query.name: dict(NOTHING_AGAIN) for query in _moving(s)}
-    history, offset_map, found = s.copying.samples.value, s.copying.offset_map.value, {}
+    return {name: causes_of(found) for name, found in s.once(rereads).items()}
+
+
+def rereads(s: Situation) -> dict[str, RereadPrediction]:
+    """What each query reads again of a place that is gone or partial, by name; none without samples."""
+    history, offset_map = s.copying.samples.value, s.copying.offset_map.value
+    found: dict[str, RereadPrediction | None] = {}
     if history is None:
         return {}
     for query, seen in (checkpoints_of(s).value or {}).items():
@@ -206,7 +206,67 @@ def queries_reread(s: Situation) -> dict[str, dict[str, int | None]]:
             for tp, offset in offsets.items()
         }
         found[query] = reread(s, query, known, by_map)
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def queries_foretold(s: Situation) -> dict[str, Foretold]:
+    """By name; see `Foretold`. Of a planned move the copy of a checkpoint tells, which is a little behind."""
+    if s.way.main is None:
+        return {}
+    again = {} if s.way.reach == "whole" else s.once(rereads)
+    found = {}
+    for query in _moving(s):
+        seen = (checkpoints_of(s).value or {}).get(query.name)
+        is_known = seen is not None and seen.contents is not None
+        found[query.name] = Foretold(
+            committed=seen.positions if seen is not None and is_known else None,
+            placed=_placed(s, query, seen) if seen is not None and is_known else (),
+            again=again[query.name].by_topic if query.name in again else {},
+        )
     return found
+
+
+def _placed(s: Situation, query: SparkQuery, seen: SeenCheckpoint) -> tuple[TargetPosition, ...]:
+    """By the map of the mirror that feeds the place entered; on the way back that is done in the move."""
+    place = None if s.case == "back" else _place(s, query)
+    if place is None:
+        return ()
+    return tuple(
+        TargetPosition(
+            group=query.name,
+            source=s.left,
+            topic=tp.topic,
+            partition=tp.partition,
+            source_offset=offset,
+            position_age_s=None,
+            target=s.entered,
+            target_topic=s.mirror.mirrored_topic(tp.topic),
+            target_offset=found.offset,
+            exact=found.is_exact,
+            reread_at_most=found.reread_at_most,
+            reason=found.reason,
+        )
+        for tp, offset in seen.positions.items()
+        if tp.topic in s.mirror.topics
+        for found in [place(tp, offset)]
+    )
+
+
+def _place(s: Situation, query: SparkQuery) -> Place | None:
+    """Where it goes on, by what was seen; None where too little was."""
+    samples, offset_map, logs = s.copying.samples.value, s.copying.offset_map.value, s.target.log_ends.value
+    if samples is None or offset_map is None or logs is None:
+        return None
+    copy = samples.copies.get(query.name)
+    return placed_by(
+        query,
+        s.mirror,
+        offset_map,
+        logs,
+        recreated=samples.recreated,
+        committed_at_s=None if copy is None else copy.committed_at_s,
+        by_time={},
+    )
 
 
 def _moving(s: Situation) -> tuple[SparkQuery, ...]:

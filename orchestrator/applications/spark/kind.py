@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.applications.on_hosts import HOST_EFFECTS, ReadersOnHosts
 from orchestrator.applications.spark.gates import (
     checkpoints_copied,
     queries_back,
+    queries_foretold,
     queries_ready,
     queries_reread,
 )
@@ -22,6 +23,7 @@ from orchestrator.applications.spark.queries import (
     RelocateQuery,
 )
 from orchestrator.errors import DcctlError
+from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.participants import Ground, Left, Reread, Stand
 from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import QUERIES, RecordedPositions, RelocatedQuery, TopicEnds
@@ -68,6 +70,10 @@ class SparkQueries(ReadersOnHosts):
     def reread(self, s: Situation) -> Reread:
         """See `Kind`."""
         return {} if s.way.main is None else queries_reread(s)
+
+    def foretold(self, s: Situation) -> Mapping[str, Foretold]:
+        """See `Kind`."""
+        return queries_foretold(s)
 
     def record(
         self,

@@ -23,7 +23,7 @@ from orchestrator.mirrors.mirrormaker2.gates import (
     target_topics,
     watcher_alive,
 )
-from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, loss_by_topic
+from orchestrator.mirrors.mirrormaker2.loss import facts_of_loss, late_by_topic, loss_by_topic
 from orchestrator.mirrors.mirrormaker2.partial_drain import DrainPartial
 from orchestrator.mirrors.mirrormaker2.rejoining import AwaitTail, CompareRejoining, SeeFits, SetMirrorOffsets
 from orchestrator.mirrors.mirrormaker2.reverse import (
@@ -128,6 +128,10 @@ class MirrorMaker2(Copying, MirrorEngine):
     def loss(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
         """See `MirrorEngine`."""
         return loss_by_topic(s)
+
+    def late(self, s: Situation) -> Mapping[str, Mapping[str, int]]:
+        """See `MirrorEngine`."""
+        return late_by_topic(s)
 
     def facts(self, s: Situation) -> Mapping[str, Any]:
         """See `MirrorEngine`."""

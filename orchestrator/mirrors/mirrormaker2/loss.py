@@ -139,6 +139,27 @@ def loss_by_topic(s: Situation) -> dict[str, dict[str, int]]:
     return {} if found is None else {name: _bounds(topic) for name, topic in found.topics.items()}
 
 
+def late_by_topic(s: Situation) -> dict[str, dict[str, int]]:
+    """Records that come late, at most: the tail of a lost source, once that is back with its disks.
+
+    On the way back it is known how many. Where the copies have the same names the tail does not come: it is a
+    fork. What the mirror has passed over never comes.
+    """
+    if s.case == "planned" or (s.case != "back" and s.mirror.keeps_names):
+        return {name: {"at_most": 0} for name in s.way.topics}
+    if s.case == "back":
+        back = s.once(rejoining)
+        return (
+            {} if back is None else {name: {"at_most": _of_topic(name, back.tail)} for name in s.way.topics}
+        )
+    found = s.once(predicted_loss)
+    return {
+        name: {"at_most": topic.at_most - sum(part.passed_over for part in topic.partitions.values())}
+        for name, topic in ({} if found is None else found.topics).items()
+        if topic.at_most is not None
+    }
+
+
 def _bounds(topic: TopicLoss) -> dict[str, int]:
     found = {"at_least": topic.at_least, "expected": topic.expected, "at_most": topic.at_most}
     return {key: value for key, value in found.items() if value is not None}

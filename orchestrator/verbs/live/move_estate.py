@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.moves.participants import Participants
+from orchestrator.moves.read_afterwards import names_of_its_own
 from orchestrator.moves.routes import led_of, moving_consumers
 from orchestrator.moves.way import Way
 from orchestrator.ports.servers import Connect, Kafka
@@ -59,7 +60,13 @@ class Estate:
         fed = [
             name for mirror in copied for name in (*map(mirror.mirrored_topic, mirror.topics), *mirror.topics)
         ]
-        return tuple(dict.fromkeys([*fed, *(led.entered for led in led_of(self.way))]))
+        read = [
+            name
+            for one in moving_consumers(self.way)
+            if self.way.feed(one.name) is None
+            for name in (*self.topology.topics_read(one), *names_of_its_own(self.way, one))
+        ]
+        return tuple(dict.fromkeys([*fed, *(led.entered for led in led_of(self.way)), *read]))
 
     def asked(self, within_s: float | None = None) -> Asked:
         """Whom the mirror's engine may ask: the cluster entered, and its workers, for so long at most."""
