@@ -66,10 +66,11 @@ def _back(s: Situation) -> Lag:
     states, past, logs = s.own_copying.states.value, s.seen.past.value, s.source.log_ends.value
     if states is None or past is None or logs is None or connector_names(s.mirror).source in states:
         return None
+    starts = {**past.starts.provisional, **past.starts.recorded}
     return {
-        tp: max(0, logs[tp].end_offset - past.starts.get(tp, logs[tp].start_offset))
+        tp: max(0, logs[tp].end_offset - starts.get(tp, logs[tp].start_offset))
         for tp in source_partitions(s.topology, s.own_part)
-        if tp in logs
+        if tp in logs and (tp in starts or tp.topic not in past.starts.unmoved)
     }
 
 
