@@ -167,9 +167,10 @@ class SetReverseStarts(
     def verify(self, run: Running) -> Outcome[MirrorStarts]:
         """Each partition that does not start at its beginning has an offset."""
         told = self._told_before(run)
-        if told is None:
+        if told is None and self.unmoved:
             return Failed(f"it is not recorded where the mirror {self.mirror} begins")
-        provisional = offsets(told.provisional)
+        known = self.provisional if told is None else offsets(told.provisional)
+        provisional = {tp: at for tp, at in known.items() if tp not in self.starts}
         left = self._left(mirror_position(run, self.mirror), provisional)
         result = self._result(provisional)
         if left:
