@@ -8,7 +8,7 @@ from typing import Literal
 
 from tests.gates.breaking import Breaking
 
-State = Literal["both up", "lost", "returned"]
+State = Literal["both up", "lost", "returned", "beside", "away"]
 Said = tuple[str, str]
 """Words of the reason, and words of the hint."""
 

@@ -16,6 +16,18 @@ def no_inventory_file(data: dict[str, Any]) -> None:
     data["inventory"] = "/no/such/inventory.yaml"
 
 
+def both_read_copies(data: dict[str, Any]) -> None:
+    """Who packs at east reads west's copies as well, as those of west would there."""
+    (packing,) = (one for one in data["consumers"] if one["name"] == "packing-east")
+    packing["topics"] = ["orders", "west.orders"]
+
+
+def audit_reads_copies_alone(data: dict[str, Any]) -> None:
+    """A consumer of a centre does not read what producers write there."""
+    (audit,) = (one for one in data["consumers"] if one["name"] == "audit")
+    audit["topics"] = ["dc1.orders"]
+
+
 def as_operator(data: dict[str, Any]) -> None:
     """A producer logs in as dcctl does."""
     data["producers"][0]["principal"] = "User:operator"

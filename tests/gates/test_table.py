@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gates.cases_beside import AWAY, CENTRE, SECOND_SOURCE, SITES
 from tests.gates.gate_ids import gates_of
 from tests.gates.table import ALL, NEVER_REFUSED, NEVER_UNKNOWN, Gate
 from tests.runs.test_any_exception import plans
@@ -33,14 +34,25 @@ def test_every_gate_of_every_verb_has_its_case(outcome: str, never: Mapping[Gate
 
 
 OF_A_SICK_SITE = {"source-sick"}
+"""Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
 OF_PARTS = {"selection"}
-"""Only where a part moves, or is away: refused in `tests/twin/test_parts.py`, unmeasured in `tests/moves/test_parts.py`."""
+"""Only where a part moves, or is away."""
 OF_ROUTES = {"groups-apart", "other-site", "routes-usable", "landing-alone", "landing-read"}
-"""Only where positions are led by mirrors that go on, or sources go into a centre: refused and unmeasured in
-`tests/twin/test_active_sites.py`, `test_one_group.py` and `test_into_centre.py`, by real servers in `tests/layouts`.
-"""
-"""Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
+"""Only where positions are led by mirrors that go on, or sources go into a centre."""
+
+
+@pytest.mark.parametrize("outcome", ["refused", "unknown"])
+def test_every_gate_beside_applications_at_work_has_its_case(outcome: str) -> None:
+    """By real servers, in `test_beside.py`."""
+    shown = {
+        gate
+        for case in (*SITES, *AWAY, *CENTRE, SECOND_SOURCE)
+        for verb in case.verbs
+        for gate, found in case.closes(verb).items()
+        if found == outcome
+    }
+    assert shown >= OF_PARTS | OF_ROUTES
 
 
 def test_names_tell_cases_apart() -> None:
