@@ -1,4 +1,4 @@
-"""How long a mirror with a limit copies what it is behind by, at least."""
+"""How long a mirror with a limit copies what it is behind by."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any
 
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import plural
+
+QUOTA_WINDOW_S = 11.0
+"""Brokers keep to a quota by its mean over so long (quota.window.num × quota.window.size.seconds, Kafka's
+defaults): who was idle before may write as much at once as that allows.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +30,13 @@ class CopyingTime:
 
     @property
     def seconds(self) -> float | None:
-        """No faster than this; None where it is not known how many bytes there are."""
+        """What it takes at the limit; None where it is not known how many bytes there are."""
         return None if self.size_bytes is None else self.size_bytes / self.max_bytes_per_s
+
+    @property
+    def at_least_s(self) -> float | None:
+        """No sooner than this, even where the mirror was idle before."""
+        return None if self.seconds is None else max(0.0, self.seconds - QUOTA_WINDOW_S)
 
     def as_json(self) -> dict[str, Any]:
         """For a plan."""
@@ -34,7 +44,8 @@ class CopyingTime:
             "max_bytes_per_s": self.max_bytes_per_s,
             "records": self.records,
             "size_bytes": self.size_bytes,
-            "seconds_at_least": None if self.seconds is None else round(self.seconds, 1),
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+            "seconds_at_least": None if self.at_least_s is None else round(self.at_least_s, 1),
             "problem": self.problem,
         }
 
@@ -42,11 +53,11 @@ class CopyingTime:
         """A sentence that means something alone, but for which mirror it is of."""
         limit = f"with max_bytes_per_s {self.max_bytes_per_s:,}"
         if self.seconds is None:
-            return f"{limit} nobody can tell how long the mirror copies at least: {self.problem}"
+            return f"{limit} nobody can tell how long the mirror copies: {self.problem}"
         records = plural(self.records or 0, "record")
         return (
             f"{limit} the mirror copies {records}, about {self.size_bytes:,} bytes, "
-            f"in {self.seconds:,.0f} s at least"
+            f"in about {self.seconds:,.0f} s, {self.at_least_s:,.0f} s at least"
         )
 
 

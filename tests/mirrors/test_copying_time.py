@@ -76,19 +76,20 @@ def test_the_drain_takes_as_long_as_the_limit_makes_it() -> None:
     )
     assert plan.step("drain").expected_s == pytest.approx(500, rel=0.01)
     assert plan.predicted.seconds - free.predicted.seconds == pytest.approx(498.5, rel=0.02)
-    assert plan.facts["copying"]["drain"]["seconds_at_least"] == plan.step("drain").expected_s
+    assert plan.facts["copying"]["drain"]["seconds"] == plan.step("drain").expected_s
+    assert plan.facts["copying"]["drain"]["seconds_at_least"] == pytest.approx(489, rel=0.01)
     assert "copying" not in free.facts
     assert plan_from_json(to_json(plan)) == plan
 
 
-@pytest.mark.parametrize(("timeout_s", "outcome"), [(60.0, "refused"), (90.0, "ok")])
+@pytest.mark.parametrize(("timeout_s", "outcome"), [(60.0, "refused"), (70.0, "ok")])
 def test_a_drain_that_cannot_end_in_time_is_refused_beforehand(timeout_s: float, outcome: str) -> None:
     """Rather than frozen for the time-out, and rolled back. What would do is named."""
     total = len(PARTITIONS) * SIZE // 2
     request = SwitchoverRequest(to="east", timeout_s=timeout_s)
     gate = lag_gate(plan_switchover(limited(total // 80), behind(MIRRORED), request))
     assert gate.outcome == outcome
-    assert "in 80 s at least" in gate.reason
+    assert "in about 80 s, 69 s at least" in gate.reason
     assert ("--timeout-s 106" in gate.hint) == (outcome == "refused")
     assert ("rolled back after 60 s" in gate.reason) == (outcome == "refused")
     assert lag_gate(plan_switchover(limited(None), behind(MIRRORED), request)).outcome == "ok"
@@ -100,7 +101,7 @@ def test_where_bytes_are_not_known_no_time_is_invented() -> None:
     plan = plan_switchover(limited(1), unsized, SwitchoverRequest(to="east"))
     gate = lag_gate(plan)
     assert gate.outcome == "ok"
-    assert "nobody can tell how long the mirror copies at least: how many bytes" in gate.reason
+    assert "nobody can tell how long the mirror copies: how many bytes" in gate.reason
     assert plan.facts["copying"]["drain"]["seconds_at_least"] is None
     assert plan.step("drain").expected_s == 1.5
     at_its_end = with_cluster(behind(0), "west", sizes=ABSENT)
@@ -169,5 +170,5 @@ def test_times_are_told_in_sentences() -> None:
     """With the figures that they rest on."""
     known = CopyingTime(max_bytes_per_s=1_000, records=1, size_bytes=90_000)
     assert known.in_words() == (
-        "with max_bytes_per_s 1,000 the mirror copies 1 record, about 90,000 bytes, in 90 s at least"
+        "with max_bytes_per_s 1,000 the mirror copies 1 record, about 90,000 bytes, in about 90 s, 79 s at least"
     )

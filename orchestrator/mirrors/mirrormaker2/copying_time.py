@@ -1,4 +1,4 @@
-"""How long MirrorMaker copies in a move at least, where the file limits it."""
+"""How long MirrorMaker copies in a move, where the file limits it."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def _back(s: Situation) -> Lag:
 
 def too_slow(times: Mapping[str, CopyingTime], timeout_s: float) -> dict[str, CopyingTime]:
     """Those that cannot come to their end within the deadline of their step."""
-    return {
-        step: time for step, time in times.items() if time.seconds is not None and time.seconds > timeout_s
-    }
+    return {step: time for step, time in times.items() if (time.at_least_s or 0.0) > timeout_s}
 
 
 def throttled_hint(slow: Mapping[str, CopyingTime]) -> str:
