@@ -21,14 +21,16 @@ def topics_left_behind(s: Situation) -> tuple[str, ...]:
 
 def stays_in_words(s: Situation) -> dict[str, str]:
     """By topic, what becomes of what a failover out of a lost site leaves there."""
-    left, there, mirror = s.left, s.entered, s.mirror
+    left, there, names = s.left, s.entered, topics_left_behind(s)
+    if not names:
+        return {}
     stops = f"the mirror {left} → {there} is stopped for all of its topics"
     return {
         name: (
             f"topic {name} stays at {left}: its applications wait until {left} is back, or, where boot "
             f"guards keep its brokers closed, until the failback; {stops}, so until the failback nothing "
-            f"more of {name} is copied to {there} ({mirror.mirrored_topic(name)}), and what is not copied is "
-            f"at {left} alone"
+            f"more of {name} is copied to {there} ({s.mirror.mirrored_topic(name)}), and what is not copied "
+            f"is at {left} alone"
         )
-        for name in topics_left_behind(s)
+        for name in names
     }
