@@ -255,7 +255,7 @@ class MirrorEngine(Engine, ABC):
         """What that rests on, for people who read the plan later."""
 
     def seconds(self, s: Situation) -> Mapping[str, float]:
-        """Seconds that steps of it take, by their ids, where what it has to copy tells so."""
+        """Seconds that its steps are expected to take, by their ids, where what it has to copy tells so."""
         return {}
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from orchestrator.estate.live.connections import connect_cluster
@@ -51,8 +51,9 @@ def without_ensemble(verb: str, *words: str) -> b.Breaking:
     return broken
 
 
-def _silent_ensemble(*gates: str) -> Mapping[str, Said]:
-    return no_ensemble(*OF_A_MOVE, *gates)
+def _silent_ensemble(*gates: str, but: Collection[str] = ()) -> Mapping[str, Said]:
+    """Who reads alone makes nothing primary: `but`."""
+    return no_ensemble(*(gate for gate in OF_A_MOVE if gate not in but), *gates)
 
 
 SITES = (
@@ -60,7 +61,7 @@ SITES = (
         name="a part moves and the ensemble is stopped",
         state="beside",
         breaks=without_ensemble("switchover", *_READER),
-        unknown={"switchover": _silent_ensemble("other-site", "selection")},
+        unknown={"switchover": _silent_ensemble("other-site", "selection", but={"source-primary"})},
     ),
     Case(
         name="one group id would serve two readers of a topic",
@@ -96,10 +97,12 @@ AWAY = (
         },
     ),
     Case(
-        name="who would go is away already",
+        name="who would come home reads what stays away",
         state="away",
-        breaks=b.asked(instead={"switchover": (*_READER, "--acknowledge", "test: twice")}),
-        refused={"switchover": {"selection": ("reporting works at east already, since run", "--except")}},
+        breaks=b.asked(instead={"failback": (*HOME, "--applications", "reporting")}),
+        refused={
+            "failback": {"selection": ("reporting reads orders, which is primary at east", "--topics orders")}
+        },
     ),
     Case(
         name="nobody knows what the other site's applications do",

@@ -12,7 +12,7 @@ _ANSWERS_WITHIN_S = 45.0
 
 def judge(world: World, case: Case) -> None:
     """Break, ask every verb, compare what stands before and after, and mend."""
-    is_quiet = case.state != "both up"
+    is_quiet = case.state in {"lost", "returned"}
     before = {} if case.is_readable else world.standing(is_quiet=is_quiet)
     with case.breaks(world) as how:
         if case.is_readable:

@@ -42,6 +42,8 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("centre")
     data = yaml.safe_load((LAYOUTS / "into-centre.yaml").read_text(encoding="utf-8"))
     data["clusters"]["dc2"]["standby"] = "centre"
+    for topic in data["topics"]:
+        topic["partitions"] = 2
     file = folder / "into-centre.yaml"
     file.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     with world_of(folder, file, is_at_work=True) as found:

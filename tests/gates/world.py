@@ -132,7 +132,7 @@ class World:
             if all(self.simulation.sites[dc].state == "up" for dc in cluster.datacenters):
                 found |= self._of_cluster(name, is_quiet=is_quiet)
                 if cluster.has_connect:
-                    found["connectors"] = _or_why(lambda: self._connectors(is_quiet=is_quiet))
+                    found[f"connectors at {name}"] = self._connectors(name, is_quiet=is_quiet)
         return found
 
     def _of_cluster(self, name: str, *, is_quiet: bool) -> dict[str, Any]:
@@ -169,14 +169,20 @@ class World:
             f"ends of the topics at {name}": _or_why(ends),
         }
 
-    def _connectors(self, *, is_quiet: bool) -> Any:
-        described = self.connect.described()
-        found: dict[str, Any] = {name: [config, status.state] for name, (config, status) in described.items()}
-        if is_quiet:
-            found["offsets"] = {
-                name: self.connect.source_offsets(name) for name in described if "source" in name
+    def _connectors(self, cluster: str, *, is_quiet: bool) -> Any:
+        connect = connect_cluster(self.simulation.topology, cluster)
+
+        def read() -> Any:
+            described = connect.described()
+            found: dict[str, Any] = {
+                name: [config, status.state] for name, (config, status) in described.items()
             }
-        return found
+            if is_quiet:
+                offsets = {name: connect.source_offsets(name) for name in described if "source" in name}
+                found["offsets"] = offsets
+            return found
+
+        return _or_why(read)
 
     def _primaries(self) -> Any:
         def read() -> Any:
