@@ -74,6 +74,14 @@ def verb(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(
+    params=["failover", "leave", "switchover", pytest.param("failback", marks=pytest.mark.drills)]
+)
+def swept(request: pytest.FixtureRequest) -> str:
+    """Each of them; a way home has the most points at which something may go wrong, and takes minutes."""
+    return str(request.param)
+
+
 def new_worlds(verb: str, folder: Path) -> tuple[Plan, NewWorld]:
     """The plan of a verb, and worlds in which it is made: all alike, for nothing in them is left to chance."""
     numbers = count()
@@ -116,15 +124,15 @@ def test_undisturbed_everybody_arrives(verb: str, tmp_path: Path) -> None:
     assert bool(lost) == (verb == "failover")
 
 
-def test_killed_anywhere_it_is_gone_on_with(verb: str, tmp_path: Path) -> None:
+def test_killed_anywhere_it_is_gone_on_with(swept: str, tmp_path: Path) -> None:
     """Twice, at everything that is done and at every record."""
-    plan, new_world = new_worlds(verb, tmp_path)
-    assert crash_everywhere(plan, new_world, has_arrived(verb), second_every=61) > 80
+    plan, new_world = new_worlds(swept, tmp_path)
+    assert crash_everywhere(plan, new_world, has_arrived(swept), second_every=61) > 80
 
 
-def test_killed_anywhere_it_is_taken_back(verb: str, tmp_path: Path) -> None:
+def test_killed_anywhere_it_is_taken_back(swept: str, tmp_path: Path) -> None:
     """Before anybody may have begun at the place entered all work where they did, and no toy is held."""
-    plan, new_world = new_worlds(verb, tmp_path)
+    plan, new_world = new_worlds(swept, tmp_path)
     ends = set()
 
     def check(world: ToyWorld) -> None:
@@ -138,17 +146,17 @@ def test_killed_anywhere_it_is_taken_back(verb: str, tmp_path: Path) -> None:
         assert said.startswith(f"Recorded as primary: {plan.source}; held: ")
         assert "tally" not in said
         assert "copying" not in said
-        assert at_work(world.estate) == (set() if verb == "failover" else all_at(plan.source))
+        assert at_work(world.estate) == (set() if swept == "failover" else all_at(plan.source))
         # A way ahead that a loss has ended begins again as the lost side comes back, and goes on from then.
-        assert verb == "failback" or world.estate.ahead in world.estate.copiers.running
+        assert swept == "failback" or world.estate.ahead in world.estate.copiers.running
 
     crash_everywhere(plan, new_world, check, second_every=61, second_undo=ABORT)
     assert ends == {"stands", "back"}
 
 
-def test_an_exception_anywhere_takes_it_back_or_is_gone_on_from(verb: str, tmp_path: Path) -> None:
+def test_an_exception_anywhere_takes_it_back_or_is_gone_on_from(swept: str, tmp_path: Path) -> None:
     """Whatever is raised by an effect or the journal: all work at one place, whichever that is."""
-    plan, new_world = new_worlds(verb, tmp_path)
+    plan, new_world = new_worlds(swept, tmp_path)
 
     def check(world: ToyWorld) -> None:
         assert wrong(world.estate) == []
@@ -159,9 +167,9 @@ def test_an_exception_anywhere_takes_it_back_or_is_gone_on_from(verb: str, tmp_p
     assert raise_everywhere(plan, new_world, check) > 40
 
 
-def test_who_was_overtaken_does_no_harm(verb: str, tmp_path: Path) -> None:
+def test_who_was_overtaken_does_no_harm(swept: str, tmp_path: Path) -> None:
     """Stopped for long at every point, while another goes on to the end."""
-    plan, new_world = new_worlds(verb, tmp_path)
+    plan, new_world = new_worlds(swept, tmp_path)
 
     def check(world: ToyWorld) -> None:
         # A look that was under way may find what the other has done since.
@@ -170,7 +178,7 @@ def test_who_was_overtaken_does_no_harm(verb: str, tmp_path: Path) -> None:
         assert [p for p in wrong(world.estate) if "is placed at" not in p] == []
         # At most the call that was under way takes effect late.
         is_late = "stop-tallies-at-west" in world.in_flight
-        assert is_late or all_at(ENTERED[verb]) <= at_work(world.estate)
+        assert is_late or all_at(ENTERED[swept]) <= at_work(world.estate)
 
     assert stall_everywhere(plan, new_world, check) > 40
 

@@ -448,7 +448,7 @@ STORIES = {
 @pytest.mark.parametrize("name", STORIES)
 def test_a_killed_run_is_gone_on_with(estates: Estates, name: str) -> None:
     """To the same end."""
-    for number, harm in sampled(estates, STORIES[name], 11):
+    for number, harm in sampled(estates, STORIES[name], 23):
         gone_on_with(estates, STORIES[name], number, harm)
 
 
@@ -457,7 +457,7 @@ def test_a_killed_run_is_taken_back_unless_applications_may_work_at_the_other_si
     estates: Estates, name: str
 ) -> None:
     """Then all is as it was; afterwards it is refused, and gone on with."""
-    for number, harm in sampled(estates, STORIES[name], 13):
+    for number, harm in sampled(estates, STORIES[name], 29):
         taken_back(estates, STORIES[name], number, harm)
 
 
