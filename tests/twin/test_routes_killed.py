@@ -10,6 +10,7 @@ from tests.twin import test_active_sites as sites
 from tests.twin import test_centres as centres
 from tests.twin import test_into_centre as sources
 from tests.twin import test_one_group as one
+from tests.twin import test_sites_crossed as crossing
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.killing import Check, Make, Move, Story, gone_on_with, sampled, taken_back
@@ -47,6 +48,13 @@ def one_group_away(estates: Estates) -> Operator:
     operator = one_group(estates)
     assert operator.switchover(to="east").outcome == "ok"
     operator.estate.live(5)
+    return operator
+
+
+def crossed_sites(estates: Estates) -> Operator:
+    operator = crossing.crossed(estates)
+    crossing.exiles_start_at_east(operator)
+    assert operator.fence("east", principals=crossing.WRITES_AT_EAST).outcome == "ok"
     return operator
 
 
@@ -92,7 +100,7 @@ _WORKS_AT_CENTRE = frozenset({"packing-dc2", "reporting"})
 _ELSEWHERE = frozenset({"billing", "packing-dc1", "packing-dc2"})
 
 
-def works_at(place: str, elsewhere: Iterable[str]) -> Check:
+def works_at(place: str, elsewhere: Iterable[str], stays: str = "packing-east") -> Check:
     """Nothing that is there is skipped by whom it is for, and who stayed has read nothing twice.
 
     `elsewhere`: consumers that work at neither place, or read others' records from some moment on.
@@ -102,7 +110,7 @@ def works_at(place: str, elsewhere: Iterable[str]) -> Check:
         operator.estate.live(8)
         skipped = truths.skipped(operator.estate, place)
         assert {name: some for name, some in skipped.items() if name not in elsewhere} == {}
-        assert not truths.processed_twice(operator.estate, ["packing-east"])["packing-east"]
+        assert not stays or not truths.processed_twice(operator.estate, [stays])[stays]
 
     return check
 
@@ -122,6 +130,12 @@ STORIES = {
     "one group, planned": planned(one_group, lambda o: o.switchover(to="east"), "east", "west"),
     "one group, lost": lost(one_group_lost, lambda o: o.failover(to="east"), "east"),
     "one group, home": planned(one_group_away, lambda o: o.failback(to="west"), "west", "east"),
+    "crossed sites, home": Story(
+        crossed_sites,
+        lambda o: o.failback(to="east", acknowledge=crossing.ADA),
+        works_at("east", _ELSEWHERE, stays=""),
+        works_at("west", _ELSEWHERE, stays=""),
+    ),
     "centre, planned": planned(
         centres.at_work, lambda o: o.switchover(to="reserve", left="centre"), "reserve", "centre"
     ),
