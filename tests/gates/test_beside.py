@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestrator.simulation.workload.install import stop_consumers, stop_producers
 from tests.gates.case import Case
 from tests.gates.cases_beside import AWAY, CENTRE, HOME, INTO_CENTRE, SECOND_SOURCE, SITES
 from tests.gates.judging import judge
@@ -38,7 +39,7 @@ def away(sites: World) -> World:
 
 @pytest.fixture(scope="module")
 def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A centre at which either source's applications have their standby."""
+    """A centre at which either source's applications have their standby. Consumers have stopped."""
     folder = tmp_path_factory.mktemp("centre")
     data = yaml.safe_load((LAYOUTS / "into-centre.yaml").read_text(encoding="utf-8"))
     data["clusters"]["dc2"]["standby"] = "centre"
@@ -48,6 +49,8 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     file.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     with world_of(folder, file, is_at_work=True) as found:
         time.sleep(_WORK_S)
+        for dc in found.simulation.sites:
+            stop_consumers(found.simulation, dc)
         yield found
 
 
@@ -82,4 +85,6 @@ def test_a_second_source_is_refused_while_one_is_at_the_centre(centre: World) ->
     file = str(centre.simulation.topology_path)
     centre.estate.must("switchover", file, "--from", "dc2", "--to", "centre", "--yes")
     time.sleep(_WORK_S)
+    stop_producers(centre.simulation, "centre")
+    stop_consumers(centre.simulation, "centre")
     judge(centre, SECOND_SOURCE)
