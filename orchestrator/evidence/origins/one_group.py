@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.evidence.clients.places import places, topics_read
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, place_in, topics_read
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.told import Reading, Told
 from orchestrator.topology.model import Consumer, Topology
@@ -22,11 +22,15 @@ def others_of_group(topology: Topology, consumer: Consumer) -> list[Consumer]:
 def read_by_group(
     topology: Topology, told: Told, consumer: Consumer
 ) -> Mapping[RecordId, tuple[Reading, ...]]:
-    """What others of its group have processed in logs that it reads as well, at its home or its standby."""
+    """What others of its group have processed in logs that it reads as well, where it has been itself.
+
+    Equal group ids at clusters that it never came to are groups of their own.
+    """
+    lived = (
+        place_in(topology, consumer, life) for life in range(LIFE_AT_SOURCE, told.newest(consumer.name) + 1)
+    )
     logs = {
-        (place.cluster, topic)
-        for place in places(topology, consumer)
-        for topic in topics_read(topology, consumer, place)
+        (place.cluster, topic) for place in set(lived) for topic in topics_read(topology, consumer, place)
     }
     found: dict[RecordId, tuple[Reading, ...]] = {}
     for other in others_of_group(topology, consumer):

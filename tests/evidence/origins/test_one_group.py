@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
 from tests.drill.rehearsal import ROOT
-from tests.evidence.origins.worlds import EAST, World, records, shop_east
+from tests.evidence.origins.worlds import EAST, WEST, World, records, shop_east
 
 ONE_GROUP = load_topology(ROOT / "tests" / "layouts" / "one-group.yaml")
 
@@ -45,3 +46,17 @@ def test_what_nobody_of_a_group_has_read_is_skipped_and_what_two_have_is_again(t
     world = World(ONE_GROUP, tmp_path / "again")
     packed_together(world, twice=1)
     assert world.of("packing-east", EAST).again == (RecordId("shop-east", 5, 1),)
+
+
+def test_equal_group_ids_at_clusters_of_their_own_are_two_groups(tmp_path: Path) -> None:
+    """Who has never been where the other one works reads nothing of what that one reads."""
+    readers = (
+        replace(one, topics=("orders", "west.orders")) if one.name == "packing-east" else one
+        for one in ONE_GROUP.consumers
+    )
+    world = World(replace(ONE_GROUP, consumers=tuple(readers)), tmp_path)
+    world.sent("shop-west", 1, range(10))
+    world.read("packing-west", 1, "orders", records("shop-west", 1, range(10)))
+    world.read("packing-east", 1, "west.orders", records("shop-west", 1, range(10)))
+    assert world.of("packing-west", WEST).again == world.of("packing-east", WEST).again == ()
+    assert world.of("packing-west", WEST).read == 10
