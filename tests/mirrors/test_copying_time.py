@@ -11,6 +11,7 @@ from orchestrator.moves.request import FailbackRequest, SwitchoverRequest
 from orchestrator.replication.copying_time import CopyingTime, bytes_behind
 from orchestrator.replication.mirror_ref import source_partitions
 from orchestrator.runs.plan import GateResult, Plan, plan_from_json, to_json
+from orchestrator.snapshot.back_starts import BackStarts
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
@@ -124,7 +125,7 @@ def returned(**parts: object) -> Snapshot:
 
 def starting_at(seen: Snapshot, starts: dict[TopicPartition, int]) -> Snapshot:
     """The reverse mirror begins there."""
-    return replace(seen, past=part(replace(seen.past.value or Past(), starts=starts)))
+    return replace(seen, past=part(replace(seen.past.value or Past(), starts=BackStarts(recorded=starts))))
 
 
 def failing_back(limit: int | None, seen: Snapshot, timeout_s: float = 120.0) -> Plan:
