@@ -17,7 +17,8 @@ _BEGINS = {
     "log-start": "its beginning",
     "own-position": "the position that it has there",
 }
-_REASONS = 3
+_SHOWN, _NAMED, _REASONS = 3, 1, 1
+"""How many rows are shown, topics and reasons named, where --full shows all: two tables stand above it."""
 
 
 def render_late(plan: Plan, console: Console) -> None:
@@ -33,7 +34,7 @@ def render_late(plan: Plan, console: Console) -> None:
             f"at most {plural(records, 'record')} of these once {plan.source} is back with its disks, "
             "behind newer ones"
         )
-    console.print(f"  [bold]late[/]  {escape(said)}: {escape(listed(known))}")
+    console.print(f"  [bold]late[/]  {escape(said)}: {escape(listed(known, _NAMED))}")
 
 
 def render_afterwards(plan: Plan, console: Console, *, full: bool = False) -> None:
@@ -52,7 +53,7 @@ def render_afterwards(plan: Plan, console: Console, *, full: bool = False) -> No
         left=("topic", "from"),
         whole=("from",),
     )
-    shown = rows if full else rows[:WORST]
+    shown = rows if full or len(rows) <= WORST else rows[:_SHOWN]
     for name, cells in shown:
         table.add(name, *cells)
     console.print()
@@ -94,9 +95,10 @@ def _notes(applications: Sequence[Afterwards], *, full: bool) -> Iterator[str]:
         " and ".join(sorted((read.topic, read.newer_in))) for read in reads if read.newer_in
     )
     if pairs:
+        named = listed(pairs, len(pairs) if full else _NAMED)
         yield (
-            f"Between {listed(pairs)} Kafka keeps no order: what is unread in the one may be read behind new "
-            "records in the other."
+            f"Between {named} Kafka keeps no order: what is unread in the one may be read behind new records "
+            "in the other."
         )
     never = dict.fromkeys(" and ".join(one.never_in_order) for one in applications if one.never_in_order)
     if never:
