@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import ClassVar, Self, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.runs.effect import EFFECT_CONFIG, Effect, Nothing, Verified
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Effect,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Verified,
+    VerifiedUndo,
+)
 from orchestrator.wording import listed
 
 _OBJECTS_AT_ONCE = 500
@@ -68,6 +77,37 @@ class Batch(Verified[Nothing], Effect[Nothing], expected_s=0.5, timeout_s=120.0)
     def expected_s(self) -> float:
         """See `Effect`."""
         return round(self.EXPECTED_S + self.EACH_S * self.weight, 2)
+
+
+class Replacing(Reversible, VerifiedUndo, ABC):
+    """A value takes the place of another, which is put back by the same request and seen by the same look.
+
+    It stands before `Batch` among the bases.
+    """
+
+    @abstractmethod
+    def put(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """Ask for what is wanted; with `back` for what was there before."""
+
+    @abstractmethod
+    def see(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """Look whether it is so. Changes nothing."""
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        return self.put(run, back=False)
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """See `Verified`."""
+        return self.see(run, back=False)
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """See `Reversible`."""
+        return self.put(run, back=True)
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """See `VerifiedUndo`."""
+        return self.see(run, back=True)
 
 
 B = TypeVar("B", bound=Batch)

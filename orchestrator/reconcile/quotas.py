@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Self
 
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
-from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.batch import SETTLE_S, Batch, Replacing
 from orchestrator.reconcile.ports import ReconciledClusters
-from orchestrator.runs.effect import (
-    EFFECT_CONFIG,
-    Done,
-    Failed,
-    Nothing,
-    Outcome,
-    Reversible,
-    Running,
-    VerifiedUndo,
-)
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Nothing, Outcome, Running
 from orchestrator.values import PRODUCER_BYTE_RATE, QuotaOwner
 from orchestrator.wording import listed, plural
 
@@ -35,8 +26,7 @@ class QuotaWanted(TypedDict):
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class SetQuotas(
-    Reversible,
-    VerifiedUndo,
+    Replacing,
     Batch,
     name="set-quotas",
     phase="access",
@@ -62,28 +52,14 @@ class SetQuotas(
         """See `Batch`."""
         return listed(f"{_owner(wanted)} ({_in_words(wanted['set'])})" for wanted in self.quotas)
 
-    def perform(self, run: Running) -> Outcome[Nothing]:
-        """See `Effect`."""
-        return self._write(run, "set")
-
-    def verify(self, run: Running) -> Outcome[Nothing]:
-        """Every one of them is in force."""
-        return self._seen(run, "set")
-
-    def undo(self, run: Running) -> Outcome[Nothing]:
-        """Set what was there before."""
-        return self._write(run, "was")
-
-    def verify_undone(self, run: Running) -> Outcome[Nothing]:
-        """Every one of them is as it was."""
-        return self._seen(run, "was")
-
-    def _write(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
-        changes = {_owner(wanted): {PRODUCER_BYTE_RATE: wanted[which]} for wanted in self.quotas}
+    def put(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`."""
+        changes = {_owner(wanted): {PRODUCER_BYTE_RATE: _limit(wanted, back=back)} for wanted in self.quotas}
         run.port(ReconciledClusters).at(self.cluster).kafka.alter_quotas(changes)
         return Done(Nothing(), plural(len(changes), "client quota"))
 
-    def _seen(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
+    def see(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`."""
         kafka = run.port(ReconciledClusters).at(self.cluster).kafka
 
         def wrong() -> list[str]:
@@ -91,12 +67,16 @@ class SetQuotas(
             return [
                 f"{_owner(wanted)} has {_in_words(has)}"
                 for wanted in self.quotas
-                if (has := there.get(_owner(wanted), {}).get(PRODUCER_BYTE_RATE)) != wanted[which]
+                if (has := there.get(_owner(wanted), {}).get(PRODUCER_BYTE_RATE)) != _limit(wanted, back=back)
             ]
 
         if run.await_true(lambda: not wrong(), SETTLE_S):
             return Done(Nothing())
         return Failed(f"client quotas at {self.cluster} that are not as asked for: {listed(wrong())}")
+
+
+def _limit(wanted: QuotaWanted, *, back: bool) -> float | None:
+    return wanted["was"] if back else wanted["set"]
 
 
 def _owner(wanted: QuotaWanted) -> QuotaOwner:

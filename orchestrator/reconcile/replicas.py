@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.errors import ClusterError
+from orchestrator.reconcile.batch import Replacing
 from orchestrator.reconcile.ports import ReconciledClusters, topics_now
 from orchestrator.reconcile.topics import OnTopics
-from orchestrator.runs.effect import (
-    EFFECT_CONFIG,
-    Done,
-    Failed,
-    Nothing,
-    Outcome,
-    Reversible,
-    Running,
-    Unknown,
-    VerifiedUndo,
-)
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Nothing, Outcome, Running, Unknown
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
@@ -50,8 +41,7 @@ class TopicMoved(TypedDict):
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class MoveReplicas(
-    Reversible,
-    VerifiedUndo,
+    Replacing,
     OnTopics,
     name="move-replicas",
     phase="replicas",
@@ -103,30 +93,16 @@ class MoveReplicas(
         entries = (entry for topic in self.topics.values() for entry in topic["partitions"].values())
         return any(len(entry["replicas"]) < len(entry["was"]) for entry in entries)
 
-    def perform(self, run: Running) -> Outcome[Nothing]:
-        """See `Effect`."""
-        return self._move(run, "replicas")
-
-    def verify(self, run: Running) -> Outcome[Nothing]:
-        """Every partition lies where it should, and nothing is copied any more."""
-        return self._moved(run, "replicas")
-
-    def undo(self, run: Running) -> Outcome[Nothing]:
-        """Move to where they were; a copy that is under way is called off by it."""
-        return self._move(run, "was")
-
-    def verify_undone(self, run: Running) -> Outcome[Nothing]:
-        """Every partition lies where it did."""
-        return self._moved(run, "was")
-
-    def _move(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
-        moves = self._places(which)
+    def put(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`. A copy that is under way is called off by the way back."""
+        moves = self._places(back=back)
         run.port(ReconciledClusters).at(self.cluster).kafka.alter_reassignments(moves)
         return Done(Nothing(), f"reassignment of {plural(len(moves), 'partition')} asked for")
 
-    def _moved(self, run: Running, which: Literal["replicas", "was"]) -> Outcome[Nothing]:
+    def see(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`: every partition lies there, and nothing is copied any more."""
         kafka = run.port(ReconciledClusters).at(self.cluster).kafka
-        waiting = self._places(which)
+        waiting = self._places(back=back)
         elsewhere: list[str] = []
         still = 0
         silent: list[str] = []
@@ -160,9 +136,9 @@ class MoveReplicas(
             return Failed(f"partitions not reassigned: {listed(elsewhere)}")
         return Unknown(f"partitions still being copied: {listed(map(str, waiting))}")
 
-    def _places(self, which: Literal["replicas", "was"]) -> dict[TopicPartition, list[int]]:
+    def _places(self, *, back: bool) -> dict[TopicPartition, list[int]]:
         return {
-            TopicPartition(name, int(number)): entry[which]
+            TopicPartition(name, int(number)): entry["was"] if back else entry["replicas"]
             for name, topic in self.topics.items()
             for number, entry in topic["partitions"].items()
         }

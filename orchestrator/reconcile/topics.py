@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NotRequired, Self
+from typing import Any, ClassVar, NotRequired, Self
 
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
 from orchestrator.estate.observed import ObservedTopic
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.reconcile.batch import SETTLE_S, Batch
+from orchestrator.reconcile.batch import SETTLE_S, Batch, Replacing
 from orchestrator.reconcile.ports import ReconciledClusters, topics_now
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -158,9 +158,7 @@ class SettingsWanted(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
-class SetConfig(
-    Reversible, VerifiedUndo, OnTopics, name="set-config", title="Set the configuration of", expected_s=0.3
-):
+class SetConfig(Replacing, OnTopics, name="set-config", title="Set the configuration of", expected_s=0.3):
     """Set what the file says; what it does not say stays, and what was there before is recorded."""
 
     EACH_S: ClassVar[float] = 0.002
@@ -189,28 +187,20 @@ class SetConfig(
         """See `Effect`."""
         before = {name: wanted["was"] for name, wanted in self.topics.items()}
         run.port(EstateRecord).write(SettingsBefore(cluster=self.cluster, settings=before))
-        return self._set(run, "set")
+        return super().perform(run)
 
-    def verify(self, run: Running) -> Outcome[Nothing]:
-        """Every entry is in force."""
-        return self._is(run, "set")
-
-    def undo(self, run: Running) -> Outcome[Nothing]:
-        """Set what was there before."""
-        return self._set(run, "was")
-
-    def verify_undone(self, run: Running) -> Outcome[Nothing]:
-        """Every entry is as it was."""
-        return self._is(run, "was")
-
-    def _set(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
-        changes = {name: wanted[which] for name, wanted in self.topics.items()}
+    def put(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`."""
+        changes = {name: wanted["was"] if back else wanted["set"] for name, wanted in self.topics.items()}
         run.port(ReconciledClusters).at(self.cluster).kafka.alter_configs("topic", changes)
         return Done(Nothing(), f"configuration of {plural(len(changes), 'topic')} set")
 
-    def _is(self, run: Running, which: Literal["set", "was"]) -> Outcome[Nothing]:
+    def see(self, run: Running, *, back: bool) -> Outcome[Nothing]:
+        """See `Replacing`: every entry is in force."""
+
         def wrong(wanted: SettingsWanted, found: ObservedTopic | None) -> str:
-            return "does not exist" if found is None else _wrong_config(wanted[which], found)
+            entries = wanted["was"] if back else wanted["set"]
+            return "does not exist" if found is None else _wrong_config(entries, found)
 
         return self.settled(run, wrong)
 
