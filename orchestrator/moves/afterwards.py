@@ -20,18 +20,22 @@ def afterwards(s: Situation, them: Participants, foreseen: Foreseen) -> tuple[Af
 
 def _all(s: Situation, them: Participants, foreseen: Foreseen) -> Iterator[Afterwards]:
     for kind in them.kinds:
-        names = set(s.way.named(kind.name))
-        if not names:
-            continue
         if kind.writes:
-            for producer in s.topology.producers_of(s.way.home):
-                if producer.name in names:
-                    written = tuple(_written(s, name) for name in producer.topics)
-                    yield Afterwards(name=producer.name, kind=kind.name, cluster=s.entered, writes=written)
+            yield from _producers(s, kind.name)
             continue
-        known = kind.foretold(s)
-        for consumer in s.moving(kind.name):
+        # Kinds of which nobody moves are asked nothing.
+        consumers = s.moving(kind.name)
+        known = kind.foretold(s) if consumers else {}
+        for consumer in consumers:
             yield _consumer(s, kind.name, consumer, known.get(consumer.name, Foretold()), foreseen)
+
+
+def _producers(s: Situation, kind: str) -> Iterator[Afterwards]:
+    names = set(s.way.named(kind))
+    for producer in s.topology.producers_of(s.way.home):
+        if producer.name in names:
+            written = tuple(_written(s, name) for name in producer.topics)
+            yield Afterwards(name=producer.name, kind=kind, cluster=s.entered, writes=written)
 
 
 def _written(s: Situation, name: str) -> TopicWritten:

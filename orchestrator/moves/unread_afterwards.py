@@ -163,10 +163,8 @@ class _Figures:
             return self._of_a_lost_place(now)
         if self._brings_what_was_lost:
             # Nothing is added to the copies but the tail that comes back, and what it reads there is less.
-            late = self.foreseen.late.get(read.name, {}).get(_KEY)
-            if late is None:
-                return None, f"how much of {read.name} comes back late is not known"
-            return now + late + self.foreseen.accept_reread, ""
+            late, why = self._back_late()
+            return (None, why) if late is None else (now + late + self.foreseen.accept_reread, "")
         if s.case == "partial":
             return None, f"what answers at {s.left} is written and read until it is fenced"
         if read.name in s.way.topics:
@@ -188,15 +186,11 @@ class _Figures:
         return now + lost, ""
 
     def _again(self) -> Said:
-        s, read = self.s, self.read
-        if s.way.reach == "whole" and not self._brings_what_was_lost:
-            return self.foreseen.accept_reread, ""
-        if s.way.reach == "whole":
-            late = self.foreseen.late.get(read.name, {}).get(_KEY)
-            if late is None:
-                return None, f"how much of {read.name} comes back late is not known"
-            # It may have read that before the loss.
-            return late + self.foreseen.accept_reread, ""
+        read = self.read
+        if self.s.way.reach == "whole":
+            # What comes back late it may have read before the loss.
+            late, why = self._back_late() if self._brings_what_was_lost else (0, "")
+            return (None, why) if late is None else (late + self.foreseen.accept_reread, "")
         found = self.known.again.get(read.left)
         if found is None:
             return None, f"how much it reads again of {read.left} cannot be told from what was sampled"
@@ -207,7 +201,17 @@ class _Figures:
         s, read = self.s, self.read
         if s.way.reach == "whole" or s.way.main is None or read.route != (Leg(mirror=s.feed),):
             return sum(row.never_came for row in self._placed.values())
-        return self.foreseen.late.get(read.name, {}).get(_KEY)
+        return self._late
+
+    @property
+    def _late(self) -> int | None:
+        """Records of the topic that come late, at most; None where that is not known."""
+        return self.foreseen.late.get(self.read.name, {}).get(_KEY)
+
+    def _back_late(self) -> Said:
+        """Those, where they come in the move."""
+        late = self._late
+        return late, "" if late is not None else f"how much of {self.read.name} comes back late is not known"
 
     @property
     def _brings_what_was_lost(self) -> bool:
@@ -223,7 +227,7 @@ class _Figures:
         is_late_here = read.topic == read.name if s.case == "back" else bool(read.left)
         if not self.newer_in or is_planned or not is_late_here:
             return 0, ""
-        late = self.foreseen.late.get(read.name, {}).get(_KEY)
+        late = self._late
         return late, "" if late is not None else f"how much of {read.name} comes late is not known"
 
 

@@ -97,7 +97,7 @@ def plan_failover(
     if stays := stays_in_words(s):
         facts[STAYS] = stays
     failover(book, move, them, _opening(s), accepted, degraded=degraded)
-    return _plan("failover", request, s, them, book, facts=facts)
+    return _plan("failover", request, s, them, book, accepted=accepted, facts=facts)
 
 
 def plan_switchover(
@@ -112,9 +112,10 @@ def plan_switchover(
         timeout_s=request.timeout_s,
     )
     s, book = Situation(way=move.ways[0], seen=seen, words=words), Runbook()
-    switchover(book, move, them, Accepted(reread=request.accept_reread), timeout_s=request.timeout_s)
+    accepted, kept_off = Accepted(reread=request.accept_reread), _self_redirecting(s) or None
+    switchover(book, move, them, accepted, timeout_s=request.timeout_s)
     return _plan(
-        "switchover", request, s, them, book, kept_off=_self_redirecting(s) or None, facts=_denied(who)
+        "switchover", request, s, them, book, accepted=accepted, kept_off=kept_off, facts=_denied(who)
     )
 
 
@@ -139,7 +140,7 @@ def plan_failback(
         s, book = Situation(way=way, seen=seen, words=words), Runbook()
         back = Move(topology=topology, ways=(way,))
         home_along_routes(book, back, them, accepted, timeout_s=request.timeout_s)
-        return _plan("failback", request, s, them, book, facts=_denied(way.who))
+        return _plan("failback", request, s, them, book, accepted=accepted, facts=_denied(way.who))
     who_home, who_standby = (
         (way.who, way.who)
         if way.who.rules
@@ -150,7 +151,7 @@ def plan_failback(
         s = Situation(way=replace(s.way, resumes=resumes), seen=seen, words=words)
     move = Move(topology=topology, ways=(s.way,))
     failback(book, move, them, accepted, who_home, _back_starts(s), timeout_s=request.timeout_s)
-    return _plan("failback", request, s, them, book, kept_off=who_home.principals)
+    return _plan("failback", request, s, them, book, accepted=accepted, kept_off=who_home.principals)
 
 
 def _back_starts(s: Situation) -> BackStarts:
@@ -170,6 +171,7 @@ def _plan(
     them: Participants,
     book: Runbook,
     *,
+    accepted: Accepted,
     kept_off: tuple[str, ...] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -178,7 +180,7 @@ def _plan(
     foreseen = Foreseen(
         lost={} if engine is None else engine.loss(s),
         late={} if engine is None else engine.late(s),
-        accept_reread=getattr(request, "accept_reread", 0),
+        accept_reread=accepted.reread or 0,
     )
     done_by, passed = done_by_run(s), passed_by_word(s)
     state = s.seen.coordination.value

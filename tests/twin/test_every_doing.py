@@ -33,7 +33,7 @@ def _cases() -> Iterator[tuple[str, Callable[[Estates, Story, int, Harm], None],
 
 
 @pytest.mark.parametrize(
-    ("name", "come_out", "part"), _cases(), ids=lambda given: getattr(given, "__name__", str(given))
+    ("name", "come_out", "part"), tuple(_cases()), ids=lambda given: getattr(given, "__name__", str(given))
 )
 def test_wherever_it_dies(
     estates: Estates, name: str, come_out: Callable[[Estates, Story, int, Harm], None], part: int

@@ -217,10 +217,10 @@ def queries_foretold(s: Situation) -> dict[str, Foretold]:
     found = {}
     for query in _moving(s):
         seen = (checkpoints_of(s).value or {}).get(query.name)
-        is_known = seen is not None and seen.contents is not None
+        known = None if seen is None or seen.contents is None else seen
         found[query.name] = Foretold(
-            committed=seen.positions if seen is not None and is_known else None,
-            placed=_placed(s, query, seen) if seen is not None and is_known else (),
+            committed=None if known is None else known.positions,
+            placed=() if known is None else _placed(s, query, known),
             again=again[query.name].by_topic if query.name in again else {},
         )
     return found

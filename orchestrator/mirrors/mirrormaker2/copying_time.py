@@ -70,7 +70,7 @@ def _back(s: Situation) -> Lag:
     return {
         tp: max(0, logs[tp].end_offset - starts.get(tp, logs[tp].start_offset))
         for tp in source_partitions(s.topology, s.own_part)
-        if tp in logs and (tp in starts or tp.topic not in past.starts.unmoved)
+        if tp in logs
     }
 
 

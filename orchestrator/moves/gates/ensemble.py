@@ -125,9 +125,7 @@ def moved_away(s: Situation) -> GateResult:
     if part.value is None:
         return absent("moved-away", part, limit)
     there = [
-        run
-        for run in part.value.runs
-        if (run.source, run.target) == (s.entered, s.left) and (run.outcome == "ok" or run.looks)
+        run for run in part.value.runs if (run.source, run.target) == (s.entered, s.left) and run.is_done
     ]
     moves = [run for run in there if run.outcome == "ok" or s.words.acknowledge]
     if there and not moves:

@@ -193,7 +193,7 @@ def _written(s: Situation, state: CoordinationState, home: str, topic: str) -> _
 def _open_run(state: CoordinationState, home: str, other: str) -> EarlierRun | None:
     """The newest move between two places, unless all that it moves is known to be where it leads."""
     newest = newest_move(state.runs, home, other)
-    return newest if newest is not None and newest.outcome != "ok" and not newest.looks else None
+    return newest if newest is not None and not newest.is_done else None
 
 
 def landing_alone(s: Situation) -> GateResult:
