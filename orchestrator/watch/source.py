@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from orchestrator.adapters.kafka.isolated import AT_ONCE, LATE, IsolatedCluster
+from orchestrator.adapters.kafka.client import LATE
+from orchestrator.adapters.kafka.isolated import AT_ONCE, IsolatedCluster
 from orchestrator.adapters.probe import Listening, listening
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.servers import TopicDescription

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from orchestrator.adapters.kafka.client import cluster_error, logger, translated_errors
+from orchestrator.adapters.kafka.client import LATE, cluster_error, logger, translated_errors
 from orchestrator.errors import ClusterError
 from orchestrator.ports.servers import Authorization
 from orchestrator.values import Acl
@@ -28,7 +28,6 @@ _TIMEOUT_S = 10.0
 _GRACE_S = 5.0
 # Of the time-out, for one try after the other. A broker that hangs answers none of them.
 _SHARES = (0.3, 0.3, 0.6)
-_LATE = ("_TIMED_OUT", "_TRANSPORT")
 
 
 class AccessRules:
@@ -118,7 +117,7 @@ class AccessRules:
             try:
                 return self._answers(doing, ask, self._timeout_s * share)
             except ClusterError as error:
-                if error.code not in _LATE:
+                if error.code not in LATE:
                     raise
             self._admin = AdminClient(self._properties, logger=logger)
         return self._answers(doing, ask, self._timeout_s * _SHARES[-1])

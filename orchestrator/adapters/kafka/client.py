@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -16,6 +17,8 @@ from orchestrator.errors import ClusterError
 logger = logging.getLogger("orchestrator.librdkafka")
 logger.addHandler(logging.NullHandler())
 logger.propagate = False
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def client_properties(name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> dict[str, Any]:
@@ -74,6 +77,25 @@ def translated_errors(subject: str, doing: str) -> Iterator[None]:
         raise cluster_error(subject, doing, error.args[0]) from None
 
 
+def asked_anew(call: Callable[P, T]) -> Callable[P, T]:
+    """Ask again, at most twice, where the broker that was asked has left the cluster (`BROKER_GONE`).
+
+    For calls that say or do the same when they are made twice.
+    """
+
+    @wraps(call)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_ANEW):
+            try:
+                return call(*args, **kwargs)
+            except ClusterError as error:
+                if error.code != BROKER_GONE:
+                    raise
+        return call(*args, **kwargs)
+
+    return asked
+
+
 def cluster_error(subject: str, doing: str, error: object) -> ClusterError:
     """One `ClusterError` for librdkafka's error, with the hint that fits its code."""
     if isinstance(error, KafkaError):
@@ -88,13 +110,23 @@ NO_BROKER = (
 )
 WRONG_USER = "check the user and the secret under clusters.<name>.client"
 _HAS_MEMBERS = "the group has running members: stop them first"
+BROKER_GONE = "_DESTROY_BROKER"
+"""What librdkafka says of a request to a broker that newer metadata does not name: it may have been done.
+
+It gives such brokers up since 2.10, with what it had asked of them. They were fenced or taken away, or were
+asked so soon after their start that not every other broker knew them.
+"""
+LATE = ("_TIMED_OUT", "_TRANSPORT", BROKER_GONE)
+"""Codes of what was not answered, and may have been done."""
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+_ANEW = 2
 _REFUSALS = ("_AUTHENTICATION", "_SSL")
 _HINTS = {
     "_SSL": "is ssl.ca.location under clusters.<name>.client the authority of its brokers?",
     "_TRANSPORT": NO_BROKER,
     "_ALL_BROKERS_DOWN": NO_BROKER,
     "_TIMED_OUT": NO_BROKER,
+    BROKER_GONE: "the broker that was asked has left the cluster: run the same command again",
     "_AUTHENTICATION": WRONG_USER,
     "SASL_AUTHENTICATION_FAILED": WRONG_USER,
     "UNKNOWN_TOPIC_OR_PART": "is the topic there? Create it, or take it out of the file",

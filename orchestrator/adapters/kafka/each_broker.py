@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from orchestrator.adapters.kafka.client import Refusals, client_properties, cluster_error, logger
+from orchestrator.adapters.kafka.client import LATE, Refusals, client_properties, cluster_error, logger
 from orchestrator.adapters.kafka.isolated import AT_ONCE, COORDINATOR_MOVES, HelperDiedError, IsolatedCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import BrokerView, LogEnd, PartitionPlace, TopicPartition
@@ -21,7 +21,7 @@ _AT_ONCE = 16
 _AGAIN_AFTER_S = 0.2
 # Of the time for all groups: how long each is waited for before those that hang are asked once more.
 _FIRST_SHARE = 0.25
-_MAY_ANSWER_LATER = (*COORDINATOR_MOVES, "_TIMED_OUT", "_TRANSPORT")
+_MAY_ANSWER_LATER = (*COORDINATOR_MOVES, *LATE)
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -19,8 +19,8 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import ConsumerGroupDescription
 
-from orchestrator.adapters.kafka.client import cluster_error, translated_errors
-from orchestrator.adapters.kafka.isolated import LATE, Part
+from orchestrator.adapters.kafka.client import LATE, cluster_error, translated_errors
+from orchestrator.adapters.kafka.isolated import Part
 from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster
 from orchestrator.errors import ClusterError
 from orchestrator.values import TopicPartition

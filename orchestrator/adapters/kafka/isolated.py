@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from orchestrator.adapters.kafka.client import LATE
 from orchestrator.errors import ClusterError
 from orchestrator.values import LogEnd, TopicPartition
 
@@ -46,8 +47,6 @@ AT_ONCE = 64
 """Questions that a helper works at; more of them wait."""
 
 COORDINATOR_MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
-LATE = ("_TIMED_OUT", "_TRANSPORT")
-"""Codes of what was not answered in time."""
 
 
 def _always() -> bool:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import OFFSET_INVALID, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as LibTopicPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -19,7 +19,9 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import NewTopic as LibNewTopic
 
 from orchestrator.adapters.kafka.client import (
+    BROKER_GONE,
     Refusals,
+    asked_anew,
     client_properties,
     cluster_error,
     logger,
@@ -94,6 +96,7 @@ class LibrdkafkaCluster:
         """Every topic that the operator may see."""
         return set(self._listed("listing topics", timeout_s).topics)
 
+    @asked_anew
     def _listed(self, doing: str, timeout_s: float) -> ClusterMetadata:
         try:
             found = self._admin.list_topics(timeout=timeout_s)
@@ -103,6 +106,7 @@ class LibrdkafkaCluster:
         self.cluster_id = str(found.cluster_id or "")
         return found
 
+    @asked_anew
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
         wanted = sorted(set(names))
@@ -165,6 +169,7 @@ class LibrdkafkaCluster:
         (found,) = self._offsets_by_spec((asked,), timeout_s)
         return {tp: ends[tp] if offset < 0 else offset for tp, (offset, _) in found.items()}
 
+    @asked_anew
     def groups(self, timeout_s: float = 10.0) -> set[str]:
         """Every group that the operator may see, with running members or without."""
         listed = self._result(
@@ -174,6 +179,7 @@ class LibrdkafkaCluster:
             raise cluster_error(self.subject, "listing groups", listed.errors[0])
         return {group.group_id for group in listed.valid}
 
+    @asked_anew
     def create_topics(self, topics: Mapping[str, NewTopic], timeout_s: float = 60.0) -> None:
         """Create topics. One that exists is left as it is; where some are refused, the others are made.
 
@@ -234,6 +240,7 @@ class LibrdkafkaCluster:
         """Who writes to one topic. To be closed."""
         return RecordWriter(self.name, self.properties, topic)
 
+    @asked_anew
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
         """Configuration in force of those of `names` that exist."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
@@ -256,17 +263,23 @@ class LibrdkafkaCluster:
 
         A client that was asked for several topics before they existed, or while their leaders moved, goes on
         answering from its cache that they have no leader (librdkafka 2.16: `No leaders found`, for minutes).
-        Describing them tells it better.
+        Describing them tells it better, and who leads in the place of a broker that is gone.
         """
         try:
             return self._offsets_once(questions, timeout_s)
         except ClusterError as error:
-            if error.code not in _STALE_LEADERS:
+            if error.code not in _STALE_LEADERS and error.code != BROKER_GONE:
                 raise
         self.topics({tp.topic for specs in questions for tp in specs}, timeout_s)
         return self._offsets_once(questions, timeout_s)
 
     def _offsets_once(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
+        """Raises where a leader gave no answer, of which librdkafka (2.16) says nothing.
+
+        `rd_kafka_ListOffsets_response_merge` passes over the error of a leader's request and leaves the
+        offsets of its partitions as they were in the question: invalid, and without an error.
+        """
+        asked_at_s = monotonic()
         with translated_errors(self.subject, "asking for log offsets"):
             asked = [
                 self._admin.list_offsets(
@@ -279,7 +292,12 @@ class LibrdkafkaCluster:
         for futures in asked:
             found: _Offsets = {}
             for tp, future in futures.items():
-                info = self._result(future, f"asking for the offsets of {tp.topic}-{tp.partition}", timeout_s)
+                doing = f"asking for the offsets of {tp.topic}-{tp.partition}"
+                info = self._result(future, doing, timeout_s)
+                if info.offset == OFFSET_INVALID:
+                    is_late = monotonic() - asked_at_s >= timeout_s
+                    problem = f"{doing}: its leader gave no answer"
+                    raise ClusterError(self.subject, problem, code="_TIMED_OUT" if is_late else BROKER_GONE)
                 epoch = info.leader_epoch if getattr(info, "leader_epoch", None) is not None else -1
                 found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
             answers.append(found)

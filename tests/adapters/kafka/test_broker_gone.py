@@ -1,0 +1,51 @@
+"""A broker leaves the cluster with a question of ours in its hands: librdkafka gives it up, we ask anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.runtime import kafka_runtime
+from orchestrator.adapters.kafka.cluster import KafkaCluster
+from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
+from orchestrator.values import LogEnd, TopicPartition
+from tests.kafka_broker import frozen, kafka_broker
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+# The other one is the controller.
+_FENCED = 2
+# Above the time after which a frozen broker is fenced, and below that after which nobody waits any more.
+_SETTINGS = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
+_TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    folder = tmp_path_factory.mktemp("broker")
+    with kafka_broker(kafka_runtime("4.3.1", find_java()), folder, brokers=2, settings=_SETTINGS) as running:
+        running.create_topics({"orders": NewTopic(assignment=((_FENCED, 1),))})
+        yield running
+
+
+def test_what_a_fenced_broker_was_asked_is_asked_of_the_next_leader(cluster: KafkaCluster) -> None:
+    """It never answers; the other one leads by then."""
+    orders = TopicPartition("orders", 0)
+    assert cluster.log_ends([orders])[orders].end_offset == 0  # it is connected to the leader
+    with ThreadPoolExecutor(1) as pool, frozen(cluster, _FENCED):
+        asked = pool.submit(cluster.log_ends, [orders], _TIMEOUT_S)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while not asked.done():
+            assert time.monotonic() < deadline
+            with suppress(ClusterError):  # it may be the frozen one that is asked
+                cluster.brokers(timeout_s=2.0)
+            time.sleep(0.2)
+        found = asked.result(_TIMEOUT_S)
+    assert found == {orders: LogEnd(0, 0, found[orders].leader_epoch)}
+    assert found[orders].leader_epoch > 0
