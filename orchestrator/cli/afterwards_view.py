@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import WORST, Number, Rows
 from orchestrator.runs.afterwards import Afterwards, TopicRead
-from orchestrator.runs.plan import Plan
 from orchestrator.wording import and_n_more, listed, plural
 
 _BEGINS = {
@@ -21,29 +21,33 @@ _SHOWN, _NAMED, _REASONS = 3, 1, 1
 """How many rows are shown, topics and reasons named, where --full shows all: two tables stand above it."""
 
 
-def render_late(plan: Plan, console: Console) -> None:
-    """What comes late, in a line; nothing where nothing does."""
-    known = {topic: row["at_most"] for topic, row in plan.predicted.late.items() if row.get("at_most")}
+def render_late(
+    verb: str, source: str, target: str, late: Mapping[str, Mapping[str, Any]], console: Console
+) -> None:
+    """What comes late, in a line; nothing where nothing does. `late`: as in a plan's prediction."""
+    known = {topic: row["at_most"] for topic, row in late.items() if row.get("at_most")}
     if not known:
         return
     records = sum(known.values())
-    if plan.verb == "failback":
-        said = f"{plural(records, 'record')} of the tail of {plan.target} come in the move, behind newer ones"
+    if verb == "failback":
+        said = f"{plural(records, 'record')} of the tail of {target} come in the move, behind newer ones"
     else:
         said = (
-            f"at most {plural(records, 'record')} of these once {plan.source} is back with its disks, "
+            f"at most {plural(records, 'record')} of these once {source} is back with its disks, "
             "behind newer ones"
         )
     console.print(f"  [bold]late[/]  {escape(said)}: {escape(listed(known, _NAMED))}")
 
 
-def render_afterwards(plan: Plan, console: Console, *, full: bool = False) -> None:
+def render_afterwards(
+    applications: Sequence[Afterwards], target: str, console: Console, *, full: bool = False
+) -> None:
     """A row for each topic that an application reads or writes afterwards; of many the first."""
-    rows = list(_rows(plan.applications))
+    rows = list(_rows(applications))
     if not rows:
         return
     table = Rows(
-        f"afterwards at {plan.target}",
+        f"afterwards at {target}",
         "topic",
         "from",
         "unread",
@@ -60,7 +64,7 @@ def render_afterwards(plan: Plan, console: Console, *, full: bool = False) -> No
     console.print(table)
     if len(rows) > len(shown):
         console.print(f"  [dim]{and_n_more(len(rows) - len(shown))}; --full names each[/]")
-    for line in _notes(plan.applications, full=full):
+    for line in _notes(applications, full=full):
         console.print(f"  [dim]{escape(line)}[/]")
 
 

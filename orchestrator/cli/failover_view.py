@@ -48,9 +48,9 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         _print_steps(plan, console)
     losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)
     render_losses(losses, console, full=full, allowed=_allowed(plan))
-    render_late(plan, console)
+    render_late(plan.verb, plan.source, plan.target, plan.predicted.late, console)
     render_rereads(costs_of(plan.source, plan.predicted.reread, REREAD_KEYS), console, full=full)
-    render_afterwards(plan, console, full=full)
+    render_afterwards(plan.applications, plan.target, console, full=full)
     console.print()
 
 

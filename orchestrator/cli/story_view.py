@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from pydantic import TypeAdapter
 from rich.console import Console
 from rich.markup import escape
 
+from orchestrator.cli.afterwards_view import render_afterwards, render_late
 from orchestrator.cli.gates_view import render_gates
 from orchestrator.cli.loss_view import render_loss
 from orchestrator.cli.marks import MARKS, UNKNOWN
@@ -18,6 +20,7 @@ from orchestrator.cli.result_view import render_not_done, render_positions
 from orchestrator.cli.run_progress import clock_text, steps_in_words, undone_words
 from orchestrator.cli.tables import short_time
 from orchestrator.ports.clock import utc_text
+from orchestrator.runs.afterwards import Afterwards
 from orchestrator.runs.overrides import override_text
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.prices import price_text
@@ -29,6 +32,7 @@ from orchestrator.runs.word import rows_by_word
 _COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "declined": "yellow", "open": "yellow"}
 Story = Mapping[str, Any]
 Act = Mapping[str, Any]
+_AFTERWARDS = TypeAdapter(list[Afterwards])
 
 
 def render_story(story: Story, console: Console, *, full: bool = False) -> None:
@@ -94,7 +98,9 @@ def _predicted(story: Story, console: Console, *, full: bool) -> None:
     console.print(f"\n[bold]Predicted[/] {escape(price)}")
     source = story["source"]
     render_losses(costs_of(source, predicted.get("loss", {}), LOSS_KEYS), console, full=full)
+    render_late(story["verb"], source, story["target"], predicted.get("late", {}), console)
     render_rereads(costs_of(source, predicted.get("reread", {}), REREAD_KEYS), console, full=full)
+    render_afterwards(_AFTERWARDS.validate_python(story["applications"]), story["target"], console, full=full)
 
 
 def _done(story: Story, console: Console, *, full: bool) -> None:

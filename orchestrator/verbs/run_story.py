@@ -29,6 +29,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
 
     `where_now`, `held`, `stays`: by its last record, see `where_now`; `waits_for`: words of a person for
     which it waits, see `runs.word`; `no_way_back`: what keeps it from being taken back, see `runs.way_back`.
+    `applications`: what becomes of each by the plan; empty where that cannot be read.
     `translations`, `saved_offsets`: as in `RunResult`, empty for a run of another version. `held` is None
     where this dcctl does not know it, `loss` where it cannot read what was counted; `held_unknown` and
     `loss_unknown` say why. `effects`: those of whoever takes part in it.
@@ -90,6 +91,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
             "no_way_back": [],
             "translations": [],
             "saved_offsets": {},
+            "applications": [],
         }
         return {"where_now": "", **nothing, **unread}
     state = state_from_journal(plan, records[0].run_id, records)
@@ -100,6 +102,7 @@ def _standing(records: Sequence[RunEvent], effects: Registry) -> dict[str, Any]:
         "waits_for": [asdict(word) for word in words_wanted(state, records, effects)],
         "stays": staying_rows(state),
         "no_way_back": [asdict(row) for row in stands_for_good(state, records)],
+        "applications": [asdict(one) for one in plan.applications],
         **_loss(state, effects),
         **_positions(state, effects),
     }

@@ -67,6 +67,8 @@ def test_an_undisturbed_run_is_told_from_who_to_how_long() -> None:
         "Measured, and what it decided ✓ attested: a person attests that west is down (west)",
         "Predicted at most",
         "orders ",
+        "afterwards at east",
+        "west.orders",
         "Done",
         "✓ Stop the source connector",
         "Phases (they overlap; seconds after the command) observe 0.0–5.0, decide 5.0–",
