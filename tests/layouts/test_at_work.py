@@ -175,6 +175,35 @@ def test_what_is_lost_goes_on_elsewhere_and_comes_home(
         assert {copy.cluster for copy in found.copies if copy.twice} <= {left}
 
 
+def test_a_source_and_its_centre_are_lost_together(tmp_path: Path) -> None:
+    """Consumers go on at the second centre as far as it has copies; what the source kept reaches them later."""
+    estate = Estate(tmp_path / "state")
+    with at_work(FILES / "two-centres.yaml") as simulation:
+        topology = simulation.topology
+        moving = {consumer.name for consumer in topology.consumers_of("centre")}
+        for site in ("dc1", "centre"):
+            estate.must("sim", "kill", site)
+        time.sleep(_STEADY_S)
+        attested = ("--attest-down", "centre", "--attest-down", "dc1")
+        estate.must("failover", "--to", "reserve", *attested, "--yes")
+        told = read_ledgers(topology, simulation.ledgers)
+        assert {told.at[name] for name in moving} == {"reserve"}
+        before = workload_progress(simulation.ledgers)
+        time.sleep(_STEADY_S)
+        # Of dc2, which lives; nothing of dc1 can come.
+        assert workload_progress(simulation.ledgers).processed["reporting"] > before.processed["reporting"]
+        predicted = estate.results()[-1]["plan"]["predicted"]["reread"]
+        estate.must("sim", "restart", "dc1")
+        time.sleep(_STEADY_S)
+        estate.must("sim", "restart", "centre")
+        estate.must("failback", "--to", "centre", "--yes")
+        found = compared(simulation, estate.results())
+        for one in found.readings:
+            assert (one.skipped, one.lost, one.uncalled) == ((), (), ()), one
+            print(f"{one.consumer}: {len(one.again)} again, stated {predicted.get(one.consumer)}")  # noqa: T201
+        assert [copy for copy in found.copies if copy.hole or copy.tail] == []
+
+
 @pytest.mark.parametrize("example", ["into-centre"])
 def test_a_move_is_refused_before_records_are_lost_to_a_reader(example: str, tmp_path: Path) -> None:
     """Who would not see them is named, and so is a second source; a person's word stands for the one alone."""
