@@ -188,6 +188,12 @@ class World:
         upstream, downstream = self.syncs[-1] if self.syncs else (-1, -1)
         return any(u <= upstream for d, (u, _) in self.slots.items() if d > downstream)
 
+    @property
+    def repeats_at_oldest(self) -> bool:
+        """Whether the oldest sync lies where the mirror copied again, which the map takes not to happen."""
+        upstream, downstream = self.syncs[0] if self.syncs else (0, 0)
+        return any(u >= upstream for d, u in self.written.items() if d < downstream)
+
     def present(self, start: int) -> set[int]:
         """Source offsets of the records that a reader finds at the target from an offset on."""
         return {u for d, (u, _) in self.slots.items() if d >= start}

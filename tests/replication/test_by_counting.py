@@ -106,7 +106,7 @@ def _readers(world: World, by_map: OffsetMap) -> Iterator[tuple[int, set[int]]]:
 @given(worlds())
 def test_on_the_way_back_exact_is_exact(world: World) -> None:
     """What is found by counting: nothing that stands below the target offset is read again."""
-    if world.epoch or world.is_overtaken:
+    if world.epoch or world.is_overtaken or world.repeats_at_oldest:
         return
     for is_closed in (True, False):
         by_map, places = _everything(world, is_closed=is_closed)
