@@ -33,6 +33,8 @@ _COLOURS = {"ok": "green", "undone": "yellow", "refused": "yellow", "declined": 
 Story = Mapping[str, Any]
 Act = Mapping[str, Any]
 _AFTERWARDS = TypeAdapter(list[Afterwards])
+# Of more applications --full alone tells where each begins: the page is about what was done.
+_FEW = 5
 
 
 def render_story(story: Story, console: Console, *, full: bool = False) -> None:
@@ -100,7 +102,9 @@ def _predicted(story: Story, console: Console, *, full: bool) -> None:
     render_losses(costs_of(source, predicted.get("loss", {}), LOSS_KEYS), console, full=full)
     render_late(story["verb"], source, story["target"], predicted.get("late", {}), console)
     render_rereads(costs_of(source, predicted.get("reread", {}), REREAD_KEYS), console, full=full)
-    render_afterwards(_AFTERWARDS.validate_python(story["applications"]), story["target"], console, full=full)
+    applications = _AFTERWARDS.validate_python(story["applications"])
+    if full or len(applications) <= _FEW:
+        render_afterwards(applications, story["target"], console, full=full)
 
 
 def _done(story: Story, console: Console, *, full: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
@@ -15,21 +16,41 @@ from tests.twin.estate import TwinEstate
 from tests.twin.many import grown
 from tests.twin.operator import Operator
 
-GROUPS, TOPICS, PARTITIONS, PRODUCERS = 1_000, 500, 10_000, 100
 LINES = 60
 
 
-@pytest.fixture(scope="module")
-def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    """One estate of that size, at work; the tests of this module tell its story in order."""
+class Size(NamedTuple):
+    """Of an estate."""
+
+    groups: int
+    topics: int
+    partitions: int
+    producers: int
+
+
+SIZES = {"hundreds": Size(150, 100, 1_000, 60), "thousands": Size(1_000, 500, 10_000, 100)}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(size, id=name, marks=[pytest.mark.drills] if name == "thousands" else [])
+        for name, size in SIZES.items()
+    ],
+)
+def large(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Size, Terminal]]:
+    """One estate of a size, at work; the tests of this module tell its story in order."""
+    size: Size = request.param
     folder = tmp_path_factory.mktemp("large")
     small = load_topology(ROOT / "topologies" / "active-passive.yaml")
-    file = grown(small, groups=GROUPS, topics=TOPICS, partitions=PARTITIONS, producers=PRODUCERS)
+    file = grown(small, **size._asdict())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DCCTL_STATE_DIR", str(folder / "state"))
         estate = TwinEstate(file, folder / "estate")
         estate.live(3)
-        yield Terminal(Operator(estate), folder)
+        yield size, Terminal(Operator(estate), folder)
 
 
 def short(rows: list[str]) -> str:
@@ -47,13 +68,14 @@ def newest_run(terminal: Terminal) -> str:
 
 
 @pytest.mark.timeout(1800)
-def test_each_command_of_a_large_estate_is_told_in_60_lines(terminal: Terminal) -> None:
+def test_each_command_of_a_large_estate_is_told_in_60_lines(large: tuple[Size, Terminal]) -> None:
     """Before, in and after each move: the worst are named, and sums tell of all."""
+    size, terminal = large
     estate = terminal.estate
     told = short(terminal.types("status", "FILE"))
-    assert f"all {GROUPS + 1:,} " in told
-    assert f"all {TOPICS} " in told
-    assert f"and {TOPICS - 10} more " in told
+    assert f"all {size.groups + 1:,} " in told
+    assert f"all {size.topics} " in told
+    assert f"and {size.topics - 10} more " in told
 
     short(terminal.types("switchover", "FILE", "--to", "east", "--dry-run"))
     assert terminal.status == 0
@@ -76,8 +98,9 @@ def test_each_command_of_a_large_estate_is_told_in_60_lines(terminal: Terminal) 
 
 
 @pytest.mark.timeout(1800)
-def test_the_loss_of_a_large_estate_is_told_in_60_lines(terminal: Terminal) -> None:
+def test_the_loss_of_a_large_estate_is_told_in_60_lines(large: tuple[Size, Terminal]) -> None:
     """What is lost and read again at most, in the plan and afterwards; all of it on demand."""
+    size, terminal = large
     estate = terminal.estate
     estate.lose("west")
     estate.live(2)
@@ -97,4 +120,4 @@ def test_the_loss_of_a_large_estate_is_told_in_60_lines(terminal: Terminal) -> N
     run_id = newest_run(terminal)
     short(terminal.types("show", run_id, "FILE"))
     everything = terminal.types("show", run_id, "FILE", "--full")
-    assert len(everything) > PARTITIONS
+    assert len(everything) > size.partitions

@@ -71,7 +71,7 @@ def typed(text: str) -> Iterator[int]:
         os.close(terminal)
 
 
-@pytest.mark.drill
+@pytest.mark.drills
 @pytest.mark.timeout(900)
 def test_step_by_step(state: Path) -> None:
     """From `validate` to `sim down`, each command ends with 0, and the failover says who took over."""

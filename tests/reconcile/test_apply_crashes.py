@@ -190,6 +190,8 @@ def a_dropped_mirror() -> World:
 
 
 WORLDS = [_everything, a_changing_world, _destruction]
+# Two kills at every point of the largest take two minutes.
+LARGEST_APART = [pytest.param(_everything, marks=pytest.mark.drills), a_changing_world, _destruction]
 
 
 @pytest.mark.parametrize("new_world", WORLDS)
@@ -270,7 +272,7 @@ def test_killed_anywhere_and_aborted_nothing_of_it_stays() -> None:
         assert contents(world.topology, world.clusters) == before
 
 
-@pytest.mark.parametrize("new_world", WORLDS)
+@pytest.mark.parametrize("new_world", LARGEST_APART)
 def test_killed_anywhere_and_killed_again_while_it_is_aborted(new_world: object) -> None:
     """On the way back too it may die anywhere: what can go is gone, and what stays is named."""
     start = new_world()  # type: ignore[operator]
