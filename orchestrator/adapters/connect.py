@@ -237,7 +237,8 @@ class ConnectCluster:
         return ConnectError(
             f"Connect at {self.name}",
             f"no worker answers ({problems})",
-            "is the worker up, and is the address right?",
+            "is the worker up, and is the address right? One that has just started answers once its "
+            "connectors run: wait for that, and run the same command again",
             is_passing=True,
         )
 

@@ -23,7 +23,7 @@ from orchestrator.ports.clock import utc_text
 from orchestrator.runs.afterwards import Afterwards
 from orchestrator.runs.overrides import override_text
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.prices import price_text
+from orchestrator.runs.prices import READERS_ALONE, price_text
 from orchestrator.runs.run_times import phases_in_words
 from orchestrator.runs.way_back import ForGood, ways_out
 from orchestrator.runs.where_now import rows_in_words, staying_in_words
@@ -96,6 +96,7 @@ def _predicted(story: Story, console: Console, *, full: bool) -> None:
         predicted.get("reread", {}),
         seconds=float(predicted.get("seconds", 0.0)),
         loss_seconds=story.get("loss_seconds_at_most"),
+        readers_alone=bool(story.get(READERS_ALONE)),
     )
     console.print(f"\n[bold]Predicted[/] {escape(price)}")
     source = story["source"]

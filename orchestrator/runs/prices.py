@@ -12,9 +12,10 @@ MISS_NEW_RECORDS = "miss_new_records"
 """In a plan's facts: consumers that will not see what is written after the move, as a person accepts."""
 STAYS = "stays"
 """Likewise: by topic that a failover leaves at the lost site, what becomes of it, in a sentence."""
+READERS_ALONE = "readers_alone"
+"""Likewise: nobody who moves writes, and no source is lost beside, so that the move itself loses nothing."""
 _SECONDS = "loss_seconds_at_most"
 Price = Mapping[str, Mapping[str, int | None]]
-_NOTHING: Price = {"": {_KEY: 0}}
 
 
 def grown_since(approved: Plan, fresh: Plan) -> tuple[str, ...]:
@@ -30,34 +31,38 @@ def grown_since(approved: Plan, fresh: Plan) -> tuple[str, ...]:
 
 def price_in_words(plan: Plan) -> str:
     """What a plan predicts of its price, all places together; see `price_text`."""
-    found = plan.predicted
-    loss_seconds = plan.facts.get(_SECONDS)
-    loss = _NOTHING if _is_of_readers_alone(plan) else found.loss
-    told = price_text(plan.verb, loss, found.reread, seconds=found.seconds, loss_seconds=loss_seconds)
-    blind = plan.facts.get(MISS_NEW_RECORDS)
+    found, facts = plan.predicted, plan.facts
+    told = price_text(
+        plan.verb,
+        found.loss,
+        found.reread,
+        seconds=found.seconds,
+        loss_seconds=facts.get(_SECONDS),
+        readers_alone=bool(facts.get(READERS_ALONE)),
+    )
+    blind = facts.get(MISS_NEW_RECORDS)
     return f"{told}; {', '.join(blind)} will not see new records" if blind else told
 
 
-def _is_of_readers_alone(plan: Plan) -> bool:
-    """Whether nobody who moves writes, and no source is lost beside: then the move itself loses nothing."""
-    if plan.predicted.loss or not plan.applications:
-        return False
-    is_source_lost = any(_LATER in row for row in plan.predicted.reread.values())
-    return not is_source_lost and not any(one.writes for one in plan.applications)
-
-
 def price_text(
-    verb: str, loss: Price, reread: Price, *, seconds: float, loss_seconds: float | None = None
+    verb: str,
+    loss: Price,
+    reread: Price,
+    *,
+    seconds: float,
+    loss_seconds: float | None = None,
+    readers_alone: bool = False,
 ) -> str:
     """`at most 3,341 records lost (1.7 s) and 18,787 read again, about 26 s`.
 
     `loss`, `reread`: as `Predicted` has them; `loss_seconds`: how far back the lost records reach, at most.
-    Of a verb that moves nobody only the time. What is not known is unknown.
+    `readers_alone`: see `READERS_ALONE`. Of a verb that moves nobody only the time. What is not known is
+    unknown.
     """
     took = f"about {max(1.0, seconds):,.0f} s"
     if verb not in MOVING_VERBS:
         return took
-    lost = _sum_at_most(loss.values()) if loss else None
+    lost = 0 if readers_alone else _sum_at_most(loss.values()) if loss else None
     of = f" ({loss_seconds:,.1f} s)" if loss_seconds and lost else ""
     # Both rest on the samples: where nothing is foretold of either, nothing is known of consumers.
     again = _sum_at_most(reread.values()) if reread or loss else None

@@ -7,6 +7,7 @@ all clients (`evidence.audit.moves`).
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.adapters.kafka.records import count_committed
@@ -14,6 +15,7 @@ from orchestrator.errors import SimulationError
 from orchestrator.estate.live.connections import connect_cluster
 from orchestrator.evidence.clients.places import LIFE_AT_TARGET
 from orchestrator.moves.request import FailbackRequest
+from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.replication.engine import engine_of
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.simulation.at_work import unwatched
@@ -37,6 +39,7 @@ from orchestrator.verbs.live.run_result import RunResult
 _SETTLED_TIMEOUT_S = 90.0
 _DRAIN_TIMEOUT_S = 180.0
 _COPYING_TIMEOUT_S = 60.0
+_PROMPT_S, _STARTS_WITHIN_S = 3.0, 2.0
 _POLL_S = 1.0
 
 
@@ -86,7 +89,7 @@ class ReturnDrill(Drill):
         if self.standing is not None:
             self.standing.returned(dc)
         # As somebody would who looks before going home: where they do not come, a gate says so.
-        self._await("return", lambda: _are_copying(simulation, dc), _COPYING_TIMEOUT_S, None)
+        self._await("return", lambda: _go_on_copying(simulation, dc), _COPYING_TIMEOUT_S, None)
         self._mark(f"{dc} is back")
 
     def _fail_back(self, simulation: Simulation, evidence: Evidence, cycle: int) -> RunResult:
@@ -188,10 +191,24 @@ def _unseen(simulation: Simulation, watched: Watched, since_s: float) -> list[st
     return missing if seen_s >= since_s else [f"the watcher has not seen {watched.cluster} yet", *missing]
 
 
+def _go_on_copying(simulation: Simulation, dc: str) -> bool:
+    """Whether the file's mirrors whose workers have come back with a data centre run, twice in a row.
+
+    A worker that has just started tells first what was so before, and then nothing until its connectors run.
+    """
+    if not _are_copying(simulation, dc):
+        return False
+    time.sleep(_STARTS_WITHIN_S)
+    return _are_copying(simulation, dc)
+
+
 def _are_copying(simulation: Simulation, dc: str) -> bool:
-    """Whether the file's mirrors whose workers have come back with a data centre run."""
     topology = simulation.topology
     mirrors = [m for m in topology.replication if topology.clusters[m.target].datacenters == (dc,)]
-    states = {name: connect_cluster(topology, name).connectors() for name in {m.target for m in mirrors}}
+
+    def asked(name: str) -> Mapping[str, ConnectorStatus]:
+        return connect_cluster(topology, name, _PROMPT_S).connectors()
+
+    states = {name: asked(name) for name in {m.target for m in mirrors}}
     copiers = [(states[m.target], engine_of(m).copier(m)) for m in mirrors]
     return all(name in here and here[name].state == "RUNNING" for here, name in copiers)

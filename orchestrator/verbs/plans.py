@@ -37,7 +37,7 @@ from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over,
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, Step, digest, with_seconds
-from orchestrator.runs.prices import MISS_NEW_RECORDS, STAYS
+from orchestrator.runs.prices import MISS_NEW_RECORDS, READERS_ALONE, STAYS
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.snapshot.back_starts import BackStarts
@@ -215,6 +215,7 @@ def _plan(
             **ids_to_remember(s.seen.coordination, s.seen.cluster_ids()),
             **_source_last_seen(s),
             **_miss_new_records(s),
+            **({READERS_ALONE: True} if s.way.main is None and not s.way.pauses else {}),
             **({} if engine is None else engine.facts(s)),
             **{key: value for kind in them.kinds for key, value in kind.facts(s).items()},
             **(facts or {}),

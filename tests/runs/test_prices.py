@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.runs.plan import Plan, Predicted
-from orchestrator.runs.prices import grown_since, price_in_words
+from orchestrator.runs.prices import READERS_ALONE, grown_since, price_in_words
 from orchestrator.verbs.plans import plan_failover
 from tests.verbs.pictures import REQUEST, observation, topology
 
@@ -52,3 +52,10 @@ def test_what_could_not_be_measured_is_unknown_and_not_nothing() -> None:
     )
     of_nobody = replace(PLAN, predicted=replace(costing(0).predicted, reread={}), facts={})
     assert "no record lost, no record read again" in price_in_words(of_nobody)
+
+
+def test_who_only_reads_loses_nothing_and_reads_again_what_nobody_can_tell() -> None:
+    """The records stand where they are produced; where somebody stood is known from samples alone."""
+    blind = replace(PLAN.predicted, loss={}, reread={})
+    readers = replace(PLAN, predicted=blind, facts={READERS_ALONE: True})
+    assert "no record lost, an unknown number of records read again" in price_in_words(readers)
