@@ -303,6 +303,9 @@ class Connect(Protocol):
     def create_stopped(self, connector: str, config: Mapping[str, str]) -> None:
         """Create a connector that runs nothing until it is resumed."""
 
+    def configure(self, connector: str, config: Mapping[str, str]) -> None:
+        """Change the configuration of a connector, which stays in its state."""
+
     def stop(self, connector: str) -> None:
         """Ask for STOPPED."""
 

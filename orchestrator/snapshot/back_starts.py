@@ -39,21 +39,16 @@ def back_starts(facts: Iterable[Fact], home: str, standby: str) -> BackStarts:
     are_set = [body for _, body in found if body.is_set]
     provisional = {tp: at for body in are_set for tp, at in offsets(body.provisional).items()}
     first = [body for run_id, body in found if run_id not in undone]
-    return BackStarts(recorded=_recorded(are_set, first, provisional), provisional=provisional)
+    return BackStarts(recorded=_recorded(are_set, first), provisional=provisional)
 
 
-def _recorded(
-    are_set: list[ReverseStarts], first: list[ReverseStarts], provisional: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, int]:
-    """`first`: what was recorded by runs that were not taken back."""
-    if are_set and not are_set[-1].starts and not provisional:
-        return {}
-    if first and not are_set and not any(body.is_part for body in first):
-        return offsets(first[0].starts)
-    # Where topics have gone one by one each run tells of its own; one of all, of those that had stayed.
+def _recorded(are_set: list[ReverseStarts], first: list[ReverseStarts]) -> dict[TopicPartition, int]:
+    """`first`: what was recorded by runs that were not taken back.
+
+    Of each partition the earliest holds: topics go one by one, and some join the mirror between two moves.
+    What Connect was told comes before it.
+    """
     starts: dict[TopicPartition, int] = {}
     for body in reversed(first):
-        of_all = offsets(body.starts)
-        is_its_own = body.is_part or not are_set
-        starts |= {tp: at for tp, at in of_all.items() if is_its_own or tp in provisional}
+        starts |= offsets(body.starts)
     return starts | (offsets(are_set[-1].starts) if are_set else {})

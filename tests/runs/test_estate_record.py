@@ -167,7 +167,18 @@ def test_a_start_of_a_topic_that_never_moved_gives_way_to_where_it_moves_to() ->
         assert back_starts([*facts, *undone], "west", "east").recorded == {ORDERS: 5}
     empty = replace(told, starts=())
     assert back_starts([a_fact(1, empty, "back")], "west", "east").recorded == {}
-    assert back_starts([a_fact(1, empty, "back"), a_fact(2, whole)], "west", "east").recorded == {payments: 9}
+    found = back_starts([a_fact(1, empty, "back"), a_fact(2, whole)], "west", "east")
+    assert found.recorded == {ORDERS: 60, payments: 9}
+
+
+def test_a_topic_that_joined_the_mirror_after_a_way_home_begins_where_it_was_left_first() -> None:
+    """What stood in its landing topic before is not brought home."""
+    both = replace(starts(60, is_set=False), starts=(("orders", 0, 60), ("payments", 0, 9)))
+    before = [a_fact(1, starts(5, is_set=False), "over"), a_fact(2, starts(5, is_set=True), "back")]
+    found = back_starts([*before, a_fact(3, both, "again")], "west", "east")
+    assert found.recorded == {ORDERS: 5, TopicPartition("payments", 0): 9}
+    found = back_starts([before[0], a_fact(3, both, "again")], "west", "east")
+    assert found.recorded == {ORDERS: 5, TopicPartition("payments", 0): 9}
 
 
 def test_a_log_stays_cut_whatever_became_of_the_run_that_saw_it() -> None:

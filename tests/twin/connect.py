@@ -264,6 +264,14 @@ class TwinConnect:
             )
         self._do("create connector", connector, lambda: self._workers.add(connector, config, "STOPPED"))
 
+    def configure(self, connector: str, config: Mapping[str, str]) -> None:
+        known = self._known(connector)
+
+        def change() -> None:
+            known.config = dict(config)
+
+        self._do("configure connector", connector, change)
+
     def stop(self, connector: str) -> None:
         self._ask(connector, "STOPPED", "stop connector")
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from pydantic.dataclasses import dataclass
 
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
-from orchestrator.mirrors.connect import Workers, ask_connect
+from orchestrator.mirrors.connect import Workers, ask_connect, is_stopped_in_time
 from orchestrator.mirrors.mirrormaker2.connectors import names_of, which_topics
 from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
@@ -33,13 +33,14 @@ from orchestrator.runs.effect import (
     Nothing,
     Outcome,
     Running,
+    Unknown,
     Verified,
 )
 from orchestrator.runs.estate_record import Body, ReverseStarts, offsets, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
-from orchestrator.wording import plural
+from orchestrator.wording import listed, plural
 
 _REPLICAS = 3
 _WRITE_TIMEOUT_S = 10.0
@@ -100,7 +101,10 @@ class CreateReverse(
     timeout_s=60.0,
     stays="the next failback uses the same reverse mirror",
 ):
-    """Made of the mirror's own connector; one that is there already is left to what it was told."""
+    """Made of the mirror's own connector as it is now; one that is there already is told what has changed.
+
+    Topics, limits, addresses and credentials may be others than when it was made. Its offsets stay.
+    """
 
     mirror: MirrorRef
 
@@ -108,14 +112,9 @@ class CreateReverse(
         """See `Effect`."""
         topology, connect = run.port(Topology), run.port(Workers).connect(self.mirror.workers)
         name = names_of(topology, self.mirror).source
+        config = self._config(run)
         if name in connect.names():
-            return Done(Nothing())
-        forward = connect.configuration(names_of(topology, self.mirror.other_way).source)
-        brokers = len(run.port(Clusters).cluster(self.mirror.target).brokers())
-        alias = self.mirror.of(topology).target_alias
-        config = reverse_connector(name, forward, min(_REPLICAS, brokers), alias)
-        if self.mirror.other_way.of(topology).patterns:
-            config |= which_topics(self.mirror.of(topology))
+            return self._change(run, name, config)
 
         def create(asked: str) -> None:
             # Where the answer to the first request was lost, the second would be refused for ever.
@@ -125,10 +124,45 @@ class CreateReverse(
         return ask_connect(run, [name], create, run.timeout_s / 2)
 
     def verify(self, run: Running) -> Outcome[Nothing]:
-        """Connect knows it."""
+        """Connect knows it, with that configuration."""
+        connect = run.port(Workers).connect(self.mirror.workers)
         name = names_of(run.port(Topology), self.mirror).source
-        is_there = name in run.port(Workers).connect(self.mirror.workers).names()
-        return Done(Nothing()) if is_there else Failed(f"Connect has no connector {name}")
+        if name not in connect.names():
+            return Failed(f"Connect has no connector {name}")
+        other = _differing(connect.configuration(name), self._config(run))
+        return (
+            Failed(f"connector {name} differs from the mirror in {listed(other)}")
+            if other
+            else Done(Nothing())
+        )
+
+    def _config(self, run: Running) -> dict[str, str]:
+        topology, connect = run.port(Topology), run.port(Workers).connect(self.mirror.workers)
+        forward = connect.configuration(names_of(topology, self.mirror.other_way).source)
+        brokers = len(run.port(Clusters).cluster(self.mirror.target).brokers())
+        back = self.mirror.of(topology)
+        name = names_of(topology, self.mirror).source
+        config = reverse_connector(name, forward, min(_REPLICAS, brokers), back.target_alias)
+        return config | which_topics(back) if self.mirror.other_way.of(topology).patterns else config
+
+    def _change(self, run: Running, name: str, config: dict[str, str]) -> Outcome[Nothing]:
+        """Stopped first: until starts are set a topic that is new to it begins at its beginning."""
+        connect = run.port(Workers).connect(self.mirror.workers)
+        other = _differing(connect.configuration(name), config)
+        if not other:
+            return Done(Nothing())
+        asked = ask_connect(run, [name], connect.stop, run.timeout_s / 4)
+        if not isinstance(asked, Done):
+            return asked
+        if not is_stopped_in_time(run, connect, name, run.timeout_s / 2):
+            return Unknown(f"{name} was asked to stop, and still runs")
+        told = ask_connect(run, [name], lambda one: connect.configure(one, config), run.timeout_s / 4)
+        return Done(Nothing(), f"told anew of {listed(other)}") if isinstance(told, Done) else told
+
+
+def _differing(there: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """Keys of two configurations that do not say the same. Values may be secrets."""
+    return sorted(key for key in there.keys() | wanted.keys() if there.get(key) != wanted.get(key))
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
