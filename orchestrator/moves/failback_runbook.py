@@ -132,7 +132,7 @@ def _rejoin(  # noqa: PLR0917 - what a standby is made from
     if way.rejoins:
         held = behind(standing, because="nothing but what was written at the place left is brought")
         resumed = [
-            them.engine(way.topology, mirror).go_on_beside(book, way, mirror, [held])
+            them.engine(way.topology, mirror).go_on_beside(book, way, mirror, accepted, [held])
             for mirror in way.resumes
         ]
         rejoined = [

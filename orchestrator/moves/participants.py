@@ -349,7 +349,7 @@ class MirrorEngine(Engine, ABC):
         raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on behind a source that has returned")
 
     def go_on_beside(
-        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+        self, book: Runbook, way: Way, mirror: MirrorRef, accepted: Accepted, after: Sequence[After]
     ) -> Handle[Nothing]:
         """Let a mirror of the file go on that has stood since all of its source left along it, by plan.
 

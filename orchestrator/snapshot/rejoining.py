@@ -45,13 +45,15 @@ from orchestrator.values import EpochEnd, LogEnd, TopicPartition
 class Past:
     """What earlier runs have recorded: the landing offsets at which the reverse mirror begins (first of
     all, whenever that was), every cut of the primary's logs, those of them that were found since applications
-    left it, and how its logs stood then (None where nobody has recorded that).
+    left it, and how its logs stood then (None where nobody has recorded that). `left_standby`: likewise of
+    the other cluster, when its own applications left it last.
     """
 
     starts: BackStarts = field(default_factory=BackStarts)
     truncations: Truncations = field(default_factory=dict)
     truncations_since_departure: Truncations = field(default_factory=dict)
     left: LogsAtDeparture | None = None
+    left_standby: LogsAtDeparture | None = None
 
 
 PAST_KINDS = (RunEnded, ReverseStarts, LogsTruncated, LogsAtDeparture, JournalUnread)
@@ -73,6 +75,7 @@ def past_of(facts: Sequence[Fact], home: str, standby: str) -> Past:
         truncations=log_truncations(facts, home, standby),
         truncations_since_departure=truncations_since_departure(facts, home, standby),
         left=logs_at_departure(facts, home),
+        left_standby=logs_at_departure(facts, standby),
     )
 
 

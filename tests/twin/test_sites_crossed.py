@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import GateRefusedError
+from orchestrator.values import TopicPartition
 from tests.twin import truths
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
@@ -105,3 +106,47 @@ def test_a_site_that_was_lost_itself_takes_nobody_in_before_it_was_compared(esta
     operator.estate.bring_back("east", applications=True)
     exiles_start_at_east(operator)
     assert operator.failback(to="west").outcome == "ok"
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["read in part", "never read"])
+def test_records_that_expired_before_they_were_copied_are_counted_and_accepted(
+    estates: Estates, *, is_read: bool
+) -> None:
+    """While the mirror stands, retention goes on: nobody goes home over a gap that nobody has accepted."""
+    operator = crossed(estates)
+    exiles_start_at_east(operator)
+    first = TopicPartition("orders", 0)
+    log = operator.estate.clusters["west"].log(first)
+    if not is_read:
+        for connector in operator.estate.workers["east"].connectors.values():
+            connector.stored.pop(first, None)
+            connector.read.pop(first, None)
+    log.start = log.end - 5
+    assert operator.fence("east", principals=WRITES_AT_EAST).outcome == "ok"
+    result = operator.failback(to="east", acknowledge=ADA)
+    (said,) = [step["message"] for step in result.steps if step["id"] == "see-fits"]
+    assert result.outcome == "incomplete"
+    assert "expired at west before they were copied: orders-0" in said
+    gone = int(said.rsplit("--accept-loss ", 1)[1])
+    assert operator.abort().outcome == "undone"
+    assert operator.failback(to="east", acknowledge=ADA, accept_loss=gone).outcome == "ok"
+
+
+def test_a_topic_that_was_made_anew_meanwhile_is_not_gone_on_with_unseen(estates: Estates) -> None:
+    """Its log may have grown beyond the old position: a person says where the mirror goes on."""
+    operator = crossed(estates)
+    exiles_start_at_east(operator)
+    operator.estate.make_anew("west", "orders")
+    operator.estate.live(60)
+    assert operator.fence("east", principals=WRITES_AT_EAST).outcome == "ok"
+    result = operator.failback(to="east", acknowledge=ADA)
+    (said,) = [step["message"] for step in result.steps if step["id"] == "see-fits"]
+    assert said.startswith("orders was deleted and created again at west since applications left it: compare")
+    assert operator.abort().outcome == "undone"
+    connectors = operator.estate.workers["east"].connectors
+    for place in (connectors["west-to-east-source"].stored, connectors["west-to-east-source"].read):
+        for tp in [tp for tp in place if tp.topic == "orders"]:
+            del place[tp]
+    assert operator.failback(to="east", acknowledge=ADA, accept_unrecorded=True).outcome == "ok"
+    operator.estate.live(10)
+    assert not truths.present_at(operator.estate, "west") - truths.present_at(operator.estate, "east")

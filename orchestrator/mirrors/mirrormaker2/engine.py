@@ -322,11 +322,12 @@ class MirrorMaker2(Copying, MirrorEngine):
         return Rejoined(rejoining=rejoining, caught_up=(tail,))
 
     def go_on_beside(
-        self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]
+        self, book: Runbook, way: Way, mirror: MirrorRef, accepted: Accepted, after: Sequence[After]
     ) -> Handle[Nothing]:
         """See `MirrorEngine`."""
         names = _names(way, mirror)
-        fits = book.add(SeeFits(mirror=mirror), id=way.id("see-fits", mirror), after=after)
+        fit = SeeFits(mirror=mirror, accept_loss=accepted.loss or 0, accept_unrecorded=accepted.unrecorded)
+        fits = book.add(fit, id=way.id("see-fits", mirror), after=after)
         resume = ResumeConnectors(connectors=(names.source, names.heartbeat), workers=mirror.workers)
         title = f"Resume the mirror {mirror}, which has stood since applications of {mirror.source} left"
         order = behind(fits, because="a mirror whose position is beyond a log would skip or repeat records")

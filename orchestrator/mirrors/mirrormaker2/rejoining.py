@@ -15,6 +15,7 @@ from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.position import mirror_position, set_mirror_position
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import RejoiningLogs, StandingLogs
+from orchestrator.ports.servers import Kafka
 from orchestrator.replication.engine import Asked
 from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.replication.truncations import Truncations, truncations_from_json, truncations_to_json
@@ -47,7 +48,7 @@ from orchestrator.snapshot.rejoining import (
 from orchestrator.snapshot.samples import SampleHistory
 from orchestrator.topology.model import Topology
 from orchestrator.values import EpochEnd, LogEnd, TopicPartition
-from orchestrator.wording import plural
+from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -202,22 +203,59 @@ class SeeFits(
     title="Verify that the position of the mirror {mirror} lies within the logs at {mirror.source}",
     expected_s=0.3,
 ):
-    """Nothing of what a mirror has still to copy is gone from its source, which was not lost meanwhile."""
+    """The logs are those that were left, and reach from where the mirror stands to where they ended.
+
+    The source was not lost meanwhile, so that its logs are whole; retention may have passed the mirror's
+    position. `accept_loss`: records that may be gone so. `accept_unrecorded`: a person has compared the logs,
+    and told Connect where the mirror goes on.
+    """
 
     mirror: MirrorRef
+    accept_loss: int = 0
+    accept_unrecorded: bool = False
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        topology = run.port(Topology)
+        try:
+            left = run.port(Seen).past().left_standby
+        except DcctlError as error:
+            return Unknown(f"the records of earlier runs cannot be read: {error.problem}")
+        topology, source = run.port(Topology), run.port(Clusters).cluster(self.mirror.source)
         own = source_partitions(topology, self.mirror.of(topology))
-        logs = run.port(Clusters).cluster(self.mirror.source).log_ends(own)
+        logs = source.log_ends(own)
         read = mirror_position(run, self.mirror)
-        wrong = [
-            f"{tp} is read up to {at + 1:,}, and its log has {log.start_offset:,} to {log.end_offset:,}"
+        begins = {tp: read.get(tp, -1) + 1 for tp in logs}
+        ended = {} if left is None else left.log_ends()
+        wrong = self._made_anew(source, {} if left is None else left.topic_ids) + [
+            f"{tp} ends at {log.end_offset:,}, and the mirror {self.mirror} goes on from {begins[tp]:,}"
             for tp, log in sorted(logs.items())
-            if (at := read.get(tp)) is not None and not log.start_offset <= at + 1 <= log.end_offset
+            if log.end_offset < max(begins[tp], ended[tp].end_offset if tp in ended else 0)
         ]
-        return Failed("; ".join(wrong)) if wrong else Done(Nothing(), f"{plural(len(logs), 'log')} fit")
+        if wrong and not self.accept_unrecorded:
+            told = (
+                "compare both sides, tell Connect where the mirror goes on, abort this run, then failback "
+                "with --accept-unrecorded"
+            )
+            return Failed(f"{'; '.join(wrong)}: {told}")
+        gone = {
+            tp: log.start_offset - begins[tp] for tp, log in logs.items() if log.start_offset > begins[tp]
+        }
+        count = sum(gone.values())
+        if not gone:
+            return Done(Nothing(), f"{plural(len(logs), 'log')} fit")
+        said = f"{plural(count, 'record')} expired at {self.mirror.source} before they were copied"
+        named = f"{said}: {listed(f'{tp} {number:,}' for tp, number in sorted(gone.items()))}"
+        if count <= self.accept_loss:
+            return Done(Nothing(), f"{named}; accepted")
+        way_on = f"abort this run, then failback with --accept-loss {count}"
+        return Failed(f"{named} ({self.accept_loss:,} accepted): {way_on}")
+
+    def _made_anew(self, source: Kafka, ids: Mapping[str, str]) -> list[str]:
+        return [
+            f"{name} was deleted and created again at {self.mirror.source} since applications left it"
+            for name, topic in sorted(source.topics(ids).items())
+            if ids[name] and topic.topic_id != ids[name]
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
