@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orchestrator.estate.desired import DesiredEstate
 from orchestrator.estate.observed import ObservedCluster, ObservedEstate
 from orchestrator.ports.part import Part
+from orchestrator.reconcile.applied import Applied, AppliedCluster
 from orchestrator.reconcile.batch import Batch
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.held import newest_moves
@@ -32,6 +33,7 @@ class ReconcileSituation:
     coordination: Part[CoordinationState]
     differences: tuple[Difference, ...]
     works: tuple[Batch, ...]
+    applied: Applied | None = None
     accepted_clusters: tuple[str, ...] = ()
 
     def placing(self, cluster: str) -> bool:
@@ -121,10 +123,12 @@ def _unknown_parts(s: ReconcileSituation, name: str, cluster: ObservedCluster | 
     if cluster.problem:
         return [f"{name}: {cluster.problem}"]
     wanted = s.desired.clusters[name]
+    # What the last apply has set may have to be removed; a record made without seeing it would forget it.
+    last = (s.applied.clusters.get(name) if s.applied else None) or AppliedCluster()
     parts = {
-        "acls": bool(wanted.acls) and cluster.acls is None,
-        "quotas": bool(wanted.quotas) and cluster.quotas is None,
-        "connectors": bool(wanted.connectors) and cluster.connectors is None,
+        "acls": bool(wanted.acls or last.acls) and cluster.acls is None,
+        "quotas": bool(wanted.quotas or last.quotas) and cluster.quotas is None,
+        "connectors": bool(wanted.connectors or last.connectors) and cluster.connectors is None,
         "reassigning": s.placing(name) and cluster.reassigning is None,
     }
     return [

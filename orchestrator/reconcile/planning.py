@@ -114,6 +114,7 @@ def plan_reconcile(
         coordination=coordination,
         differences=differences,
         works=works,
+        applied=applied,
         accepted_clusters=tuple((request or {}).get("accept_cluster", ())),
     )
     described = dump_topology(topology)

@@ -159,11 +159,12 @@ def test_a_limit_on_all_that_mirrors_are_is_told() -> None:
 
 
 def test_quotas_that_cannot_be_seen_are_unknown() -> None:
-    """Where the file has none it does not matter."""
+    """Where the file has none, and none was ever set, it does not matter."""
     unknown = {"quotas": "cluster east: describing client quotas: not authorized"}
-    for topology, outcome in ((THROTTLED, "unknown"), (PAYMENTS, "ok")):
+    rows = ((THROTTLED, THROTTLED, "unknown"), (PAYMENTS, THROTTLED, "unknown"), (PAYMENTS, PAYMENTS, "ok"))
+    for topology, last, outcome in rows:
         estate = with_cluster(as_described(topology), "east", quotas=None, unknown=unknown)
-        plan = planned(topology, estate, topology)
+        plan = planned(topology, estate, last)
         (gate,) = (gate for gate in plan.gates if gate.id == "clusters-known")
         assert (gate.outcome, "not authorized" in gate.reason) == (outcome, outcome == "unknown")
 

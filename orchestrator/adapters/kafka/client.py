@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -78,20 +80,26 @@ def translated_errors(subject: str, doing: str) -> Iterator[None]:
 
 
 def asked_anew(call: Callable[P, T]) -> Callable[P, T]:
-    """Ask again, at most twice, where the broker that was asked has left the cluster (`BROKER_GONE`).
+    """Ask again until `timeout_s`, which is an argument of `call`, where who was asked has left the cluster.
 
-    For calls that say or do the same when they are made twice.
+    See `BROKER_GONE`. For calls that say or do the same when they are made twice.
     """
+    signature = inspect.signature(call)
 
     @wraps(call)
     def asked(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(_ANEW):
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        deadline = time.monotonic() + given.arguments["timeout_s"]
+        while True:
             try:
-                return call(*args, **kwargs)
+                return call(*given.args, **given.kwargs)
             except ClusterError as error:
-                if error.code != BROKER_GONE:
+                left_s = deadline - time.monotonic()
+                if error.code != BROKER_GONE or left_s <= 0:
                     raise
-        return call(*args, **kwargs)
+            given.arguments["timeout_s"] = left_s
+            time.sleep(_ANEW_AFTER_S)
 
     return asked
 
@@ -119,7 +127,7 @@ asked so soon after their start that not every other broker knew them.
 LATE = ("_TIMED_OUT", "_TRANSPORT", BROKER_GONE)
 """Codes of what was not answered, and may have been done."""
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
-_ANEW = 2
+_ANEW_AFTER_S = 0.05
 _REFUSALS = ("_AUTHENTICATION", "_SSL")
 _HINTS = {
     "_SSL": "is ssl.ca.location under clusters.<name>.client the authority of its brokers?",

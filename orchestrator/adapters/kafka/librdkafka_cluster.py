@@ -265,13 +265,15 @@ class LibrdkafkaCluster:
         answering from its cache that they have no leader (librdkafka 2.16: `No leaders found`, for minutes).
         Describing them tells it better, and who leads in the place of a broker that is gone.
         """
+        deadline = monotonic() + timeout_s
         try:
             return self._offsets_once(questions, timeout_s)
         except ClusterError as error:
-            if error.code not in _STALE_LEADERS and error.code != BROKER_GONE:
+            left_s = deadline - monotonic()
+            if left_s <= 0 or (error.code not in _STALE_LEADERS and error.code != BROKER_GONE):
                 raise
-        self.topics({tp.topic for specs in questions for tp in specs}, timeout_s)
-        return self._offsets_once(questions, timeout_s)
+        self.topics({tp.topic for specs in questions for tp in specs}, left_s)
+        return self._offsets_once(questions, max(deadline - monotonic(), _KNOWN_AGAIN_S))
 
     def _offsets_once(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         """Raises where a leader gave no answer, of which librdkafka (2.16) says nothing.
