@@ -75,10 +75,15 @@ def verb(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(
-    params=["failover", "leave", "switchover", pytest.param("failback", marks=pytest.mark.drills)]
+    params=[
+        "failover",
+        pytest.param("leave", marks=pytest.mark.drills),
+        "switchover",
+        pytest.param("failback", marks=pytest.mark.drills),
+    ]
 )
 def swept(request: pytest.FixtureRequest) -> str:
-    """Each of them; a way home has the most points at which something may go wrong, and takes minutes."""
+    """Each of them; these two have the most points at which something may go wrong, and take minutes."""
     return str(request.param)
 
 
