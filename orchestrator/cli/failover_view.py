@@ -21,7 +21,7 @@ from orchestrator.cli.tables import WORST, middle_cut
 from orchestrator.runs.engine import RunState, state_from_journal, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent
-from orchestrator.runs.prices import STAYS, price_in_words
+from orchestrator.runs.prices import LEFT_BEHIND, price_in_words
 from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.wording import and_n_more
@@ -39,7 +39,7 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     console.print(f"\n[bold]{escape(plan.way)}[/] ({escape(plan.topology)})")
     render_gates(plan.gates, console, full=full)
     console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
-    for said in plan.facts.get(STAYS, {}).values():
+    for said in plan.facts.get(LEFT_BEHIND, {}).values():
         console.print(f"  [bold]stays[/] {escape(said)}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))

@@ -23,7 +23,7 @@ from orchestrator.ports.clock import utc_text
 from orchestrator.runs.afterwards import Afterwards
 from orchestrator.runs.overrides import override_text
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.prices import READERS_ALONE, price_text
+from orchestrator.runs.prices import LEFT_BEHIND, READERS_ALONE, price_text
 from orchestrator.runs.run_times import phases_in_words
 from orchestrator.runs.way_back import ForGood, ways_out
 from orchestrator.runs.where_now import rows_in_words, staying_in_words
@@ -99,6 +99,8 @@ def _predicted(story: Story, console: Console, *, full: bool) -> None:
         readers_alone=bool(story.get(READERS_ALONE)),
     )
     console.print(f"\n[bold]Predicted[/] {escape(price)}")
+    for said in story[LEFT_BEHIND].values():
+        _row(console, "left", said)
     source = story["source"]
     render_losses(costs_of(source, predicted.get("loss", {}), LOSS_KEYS), console, full=full)
     render_late(story["verb"], source, story["target"], predicted.get("late", {}), console)

@@ -27,7 +27,12 @@ def _all(s: Situation, them: Participants, foreseen: Foreseen) -> Iterator[After
         consumers = s.moving(kind.name)
         known = kind.foretold(s) if consumers else {}
         for consumer in consumers:
-            yield _consumer(s, kind.name, consumer, known.get(consumer.name, Foretold()), foreseen)
+            told = known.get(consumer.name)
+            if told is None:
+                why = f"applications of kind {kind.name} do not say where they begin"
+                yield Afterwards(name=consumer.name, kind=kind.name, cluster=s.entered, reason=why)
+            else:
+                yield _consumer(s, kind.name, consumer, told, foreseen)
 
 
 def _producers(s: Situation, kind: str) -> Iterator[Afterwards]:

@@ -14,6 +14,7 @@ from orchestrator.reconcile.difference import CONFIG, PARTITIONS, Cause, Differe
 from orchestrator.values import Acl, QuotaOwner
 
 _FORMAT_VERSION = 1
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -94,7 +95,7 @@ def _applied_cluster(cluster: DesiredCluster, ids: Mapping[str, str]) -> Applied
 
 def _with_undone(now: AppliedCluster, before: AppliedCluster, undone: Iterable[Difference]) -> AppliedCluster:
     topics, ids, connectors = dict(now.topics), dict(now.topic_ids), dict(now.connectors)
-    acls = set(now.acls)
+    acls, quotas = set(now.acls), dict(now.quotas)
     for difference in undone:
         kind, _, name = difference.subject.partition(" ")
         if kind == "topic":
@@ -104,9 +105,15 @@ def _with_undone(now: AppliedCluster, before: AppliedCluster, undone: Iterable[D
                 _put_back(ids, before.topic_ids, name)
         elif kind == "connector":
             _put_back(connectors, before.connectors, name)
+        elif kind == "quota":
+            for owner in now.quotas.keys() | before.quotas.keys():
+                if difference.subject == quota_of(owner):
+                    _put_back(quotas, before.quotas, owner)
         else:
             acls |= {acl for acl in before.acls if difference.subject == rules_of(acl.principal)}
-    return replace(now, topics=topics, topic_ids=ids, acls=frozenset(acls), connectors=connectors)
+    return replace(
+        now, topics=topics, topic_ids=ids, acls=frozenset(acls), connectors=connectors, quotas=quotas
+    )
 
 
 def _topic_with_undone(
@@ -127,10 +134,15 @@ def _topic_with_undone(
     return None if now is not None else before
 
 
-def _put_back(now: dict[str, _T], before: Mapping[str, _T], name: str) -> None:
+def _put_back(now: dict[_K, _T], before: Mapping[_K, _T], name: _K) -> None:
     now.pop(name, None)
     if name in before:
         now[name] = before[name]
+
+
+def quota_of(owner: QuotaOwner) -> str:
+    """How differences name the client quota of somebody."""
+    return f"quota of {owner}"
 
 
 def rules_of(principal: str) -> str:

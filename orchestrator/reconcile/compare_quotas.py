@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.reconcile.applied import cause_of
+from orchestrator.reconcile.applied import cause_of, quota_of
 from orchestrator.reconcile.comparison import Comparison
 from orchestrator.reconcile.difference import Cause, Difference, Finding, Mend
 from orchestrator.reconcile.quotas import SetQuotas
@@ -104,7 +104,7 @@ def _difference(  # noqa: PLR0917 - what a difference is made of
 ) -> Difference:
     return Difference(
         cluster=side.desired.name,
-        subject=f"quota of {owner}",
+        subject=quota_of(owner),
         aspect=PRODUCER_BYTE_RATE,
         wanted="" if limit is None else f"{limit:.0f}",
         found="" if has is None else f"{has:.0f}",

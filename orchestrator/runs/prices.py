@@ -10,7 +10,7 @@ from orchestrator.topology.verbs import MOVING_VERBS
 _KEY, _LATER = "at_most", "if_source_returns"
 MISS_NEW_RECORDS = "miss_new_records"
 """In a plan's facts: consumers that will not see what is written after the move, as a person accepts."""
-STAYS = "stays"
+LEFT_BEHIND = "left_behind"
 """Likewise: by topic that a failover leaves at the lost site, what becomes of it, in a sentence."""
 READERS_ALONE = "readers_alone"
 """Likewise: nobody who moves writes, and no source is lost beside, so that the move itself loses nothing."""

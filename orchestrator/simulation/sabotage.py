@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
+from orchestrator.applications.groups.writing import WriteOffsets
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
@@ -161,9 +162,10 @@ def double_records(cluster: KafkaCluster, mirror: Replication) -> dict[str, Any]
 
 def placed_by(plan: Plan) -> str:
     """The step of a move's plan behind which positions are written, and nobody has been started: the one that
-    records the primary, or of consumers alone the last one that places them.
+    records the primary, or of consumers alone the last one that writes positions. Of one group those who stay
+    pause for that, and are started behind it.
     """
-    written = [step.id for step in plan.steps if step.phase == "translate"]
+    written = [step.id for step in plan.steps if step.action == WriteOffsets.NAME]
     recorded = [step.id for step in plan.steps if step.id == RECORD_PRIMARY]
     return next(iter([*recorded, *written[::-1]]), RECORD_PRIMARY)
 

@@ -99,9 +99,14 @@ class Replication:
     """
 
     # Other engines have classes below this one, with keys of their own (`topology.mirror_engines`).
-    # `needs_connect`: workers at the target run it. `can_be_throttled`: it keeps to `max_bytes_per_s`.
+    # `needs_connect`: workers at the target run it. `can_be_throttled`: it keeps to `max_bytes_per_s`, by
+    # `Engine.quotas`; of another engine only where its own class says so.
     needs_connect: ClassVar[bool] = True
     can_be_throttled: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        if "can_be_throttled" not in vars(cls):
+            cls.can_be_throttled = False
 
     source: Name
     """The cluster whose topics are copied."""

@@ -37,7 +37,7 @@ from orchestrator.moves.ways import denying, way_to_fail_back, way_to_fail_over,
 from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.overrides import SOURCE_LAST_PLACE, SOURCE_LAST_ROUND, SOURCE_LAST_SEEN
 from orchestrator.runs.plan import EXPIRES_AFTER_S, Plan, Predicted, Step, digest, with_seconds
-from orchestrator.runs.prices import MISS_NEW_RECORDS, READERS_ALONE, STAYS
+from orchestrator.runs.prices import LEFT_BEHIND, MISS_NEW_RECORDS, READERS_ALONE
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.snapshot.back_starts import BackStarts
@@ -95,7 +95,7 @@ def plan_failover(
         facts = {"symptoms": symptoms(s), "unread": {str(tp): why for tp, why in sorted(unread.items())}}
         facts |= _denied(who)
     if stays := stays_in_words(s):
-        facts[STAYS] = stays
+        facts[LEFT_BEHIND] = stays
     failover(book, move, them, _opening(s), accepted, degraded=degraded)
     return _plan("failover", request, s, them, book, accepted=accepted, facts=facts)
 

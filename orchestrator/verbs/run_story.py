@@ -14,7 +14,7 @@ from orchestrator.runs.earlier_results import loss_of_earlier
 from orchestrator.runs.engine import RunState, state_from_journal
 from orchestrator.runs.overrides import recorded_overrides
 from orchestrator.runs.plan import STEPS_READ, RunEvent, plan_from_json
-from orchestrator.runs.prices import READERS_ALONE
+from orchestrator.runs.prices import LEFT_BEHIND, READERS_ALONE
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.run_times import phase_rows, run_times
 from orchestrator.runs.way_back import stands_for_good
@@ -69,6 +69,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         "predicted": plan.get("predicted", {}),
         "loss_seconds_at_most": plan.get("facts", {}).get("loss_seconds_at_most"),
         READERS_ALONE: plan.get("facts", {}).get(READERS_ALONE, False),
+        LEFT_BEHIND: plan.get("facts", {}).get(LEFT_BEHIND, {}),
         "acts": acts,
         "producers": listed_by_last(records, "producers"),
         "phases": phase_rows(times),

@@ -553,7 +553,6 @@ class Copied(Replication):
     """A mirror of the toy: every record is copied within `every_s` seconds."""
 
     needs_connect: ClassVar[bool] = False
-    can_be_throttled: ClassVar[bool] = False
 
     every_s: Seconds = 1.0
 

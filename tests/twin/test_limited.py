@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.errors import GateRefusedError
 from orchestrator.topology.model import Topology
+from tests.twin import test_active_sites as sites
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
 from tests.twin.test_verbs import DEGRADED, gates
@@ -53,3 +54,15 @@ def test_one_that_cannot_catch_up_in_time_is_refused_on_the_way_back(estates: Es
     operator.estate.live(5)
     with pytest.raises(GateRefusedError, match="mirror-lag"):
         operator.failback()
+
+
+def test_an_active_site_comes_home_without_waiting_for_what_the_other_mirror_has_copied_long_ago(
+    estates: Estates,
+) -> None:
+    """Both mirrors are the file's: nothing is made to bring records back, and no step waits for that."""
+    operator = sites.at_work(estates, change=lambda file: limited(10_000_000)(sites.told_apart(file)))
+    assert operator.switchover(to="east").outcome == "ok"
+    operator.estate.live(10)
+    assert operator.failback(to="west").outcome == "ok"
+    steps = {step.id for step in operator.plan.steps}
+    assert set(copying(operator)) == {"tail-arrives"} <= steps

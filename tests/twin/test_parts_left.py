@@ -23,7 +23,7 @@ def test_what_a_failover_leaves_at_a_lost_site_waits_for_it_and_is_copied_once_a
         operator.estate.guard("west")
     lost(operator, left_out=("payments",))
     assert operator.plan is not None
-    (said,) = operator.plan.facts["stays"].values()
+    (said,) = operator.plan.facts["left_behind"].values()
     assert said.startswith(
         "topic payments stays at west: its applications wait until west is back, or, where"
     )
@@ -51,7 +51,7 @@ def test_what_was_away_before_is_not_said_to_stay(estates: Estates) -> None:
     operator.estate.live(5)
     lost(operator, left_out=("orders",))
     assert operator.plan is not None
-    assert "stays" not in operator.plan.facts
+    assert "left_behind" not in operator.plan.facts
 
 
 def test_nothing_is_left_at_a_sick_site_where_it_would_be_written_and_not_copied(estates: Estates) -> None:

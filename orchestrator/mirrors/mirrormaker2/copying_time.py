@@ -36,7 +36,7 @@ def _times(s: Situation) -> Iterator[tuple[str, CopyingTime]]:
     back = s.feed if s.feed.is_back else s.feed.other_way
     late = None if tail is None else tail.tail
     yield s.way.id("tail-arrives", back), _time(limit, late, s.target, "what was not copied")
-    if s.feed.is_back:
+    if s.feed.is_back and not s.way.rejoins:
         yield s.way.id("caught-up", s.feed), _time(limit, _back(s), s.source, "how far the reverse mirror is")
 
 
