@@ -20,9 +20,10 @@ class CopyingTime:
     """What a mirror is behind by, and how fast it may copy that.
 
     `records` or `size_bytes` None: not known, and `problem` says why. `size_bytes` is an estimate, by the
-    mean size of the records in each log as the source keeps them, compressed or not.
+    mean size of the records in each log as the source keeps them, compressed or not. `mirror`: `west → east`.
     """
 
+    mirror: str
     max_bytes_per_s: int
     records: int | None
     size_bytes: int | None
@@ -50,13 +51,13 @@ class CopyingTime:
         }
 
     def in_words(self) -> str:
-        """A sentence that means something alone, but for which mirror it is of."""
+        """A sentence that means something alone."""
         limit = f"with max_bytes_per_s {self.max_bytes_per_s:,}"
         if self.seconds is None:
-            return f"{limit} nobody can tell how long the mirror copies: {self.problem}"
+            return f"{limit} nobody can tell how long the mirror {self.mirror} copies: {self.problem}"
         records = plural(self.records or 0, "record")
         return (
-            f"{limit} the mirror copies {records}, about {self.size_bytes:,} bytes, "
+            f"{limit} the mirror {self.mirror} copies {records}, about {self.size_bytes:,} bytes, "
             f"in about {self.seconds:,.0f} s, {self.at_least_s:,.0f} s at least"
         )
 

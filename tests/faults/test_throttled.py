@@ -57,7 +57,10 @@ def test_a_backlog_is_copied_no_faster_than_the_limit(estate: Estate, tmp_path: 
         written = _RECORDS * _VALUE_BYTES
         said = estate.run("switchover", file, "--to", "east", "--timeout-s", "2", "--dry-run", "--json")[1]
         (gate,) = (row for row in yaml.safe_load(said)["plan"]["gates"] if row["id"] == "mirror-lag")
-        assert (gate["outcome"], "with max_bytes_per_s 150,000 the mirror copies" in gate["reason"]) == (
+        assert (
+            gate["outcome"],
+            "with max_bytes_per_s 150,000 the mirror west → east copies" in gate["reason"],
+        ) == (
             "refused",
             True,
         )

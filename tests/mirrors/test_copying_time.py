@@ -102,7 +102,7 @@ def test_where_bytes_are_not_known_no_time_is_invented() -> None:
     plan = plan_switchover(limited(1), unsized, SwitchoverRequest(to="east"))
     gate = lag_gate(plan)
     assert gate.outcome == "ok"
-    assert "nobody can tell how long the mirror copies: how many bytes" in gate.reason
+    assert "nobody can tell how long the mirror west → east copies: how many bytes" in gate.reason
     assert plan.facts["copying"]["drain"]["seconds_at_least"] is None
     assert plan.step("drain").expected_s == 1.5
     at_its_end = with_cluster(behind(0), "west", sizes=ABSENT)
@@ -146,7 +146,7 @@ def test_the_way_back_has_the_same_limit() -> None:
     assert plan.step("tail-arrives").expected_s > 1.0
     gate = lag_gate(plan)
     assert (gate.outcome, "--timeout-s 250" in gate.hint) == ("refused", True)
-    assert "caught-up: with max_bytes_per_s" in gate.reason
+    assert "the mirror east → west copies" in gate.reason
     assert lag_gate(failing_back(back // 200, seen, 300.0)).outcome == "ok"
     assert not [gate for gate in failing_back(None, seen).gates if gate.id == "mirror-lag"]
     started = starting_at(seen, dict.fromkeys(PARTITIONS, 350))
@@ -169,7 +169,8 @@ def test_how_far_an_earlier_reverse_mirror_is_is_not_known() -> None:
 
 def test_times_are_told_in_sentences() -> None:
     """With the figures that they rest on."""
-    known = CopyingTime(max_bytes_per_s=1_000, records=1, size_bytes=90_000)
+    known = CopyingTime(mirror="west → east", max_bytes_per_s=1_000, records=1, size_bytes=90_000)
     assert known.in_words() == (
-        "with max_bytes_per_s 1,000 the mirror copies 1 record, about 90,000 bytes, in about 90 s, 79 s at least"
+        "with max_bytes_per_s 1,000 the mirror west → east copies 1 record, about 90,000 bytes, in about 90 s, "
+        "79 s at least"
     )

@@ -282,5 +282,8 @@ def test_where_nobody_can_tell_whom_a_run_has_moved_nothing_moves(
     said = f"selection unknown: which applications run {known} has moved cannot be read"
     with pytest.raises(GateRefusedError, match=said) as found:
         getattr(operator, verb)()
-    assert f"dcctl show {known} FILE says what of its journal is missing: restore that" in found.value.hint
+    assert (
+        f"dcctl show {known} FILE names the journal records that are missing: restore them"
+        in found.value.hint
+    )
     assert "move all" not in found.value.hint

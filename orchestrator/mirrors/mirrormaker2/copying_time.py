@@ -10,7 +10,7 @@ from orchestrator.mirrors.mirrormaker2.loss import lag_by_partition, rejoining
 from orchestrator.moves.situation import Situation
 from orchestrator.ports.part import Part
 from orchestrator.replication.copying_time import CopyingTime, bytes_behind
-from orchestrator.replication.mirror_ref import source_partitions
+from orchestrator.replication.mirror_ref import MirrorRef, source_partitions
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.snapshot.snapshot import ClusterView
@@ -30,23 +30,30 @@ def _times(s: Situation) -> Iterator[tuple[str, CopyingTime]]:
     if limit is None or s.way.reach == "gone":
         return
     if s.case != "back":
-        yield s.way.id("drain", s.feed), _time(limit, _ahead(s), s.source, "how far the mirror is")
+        yield s.way.id("drain", s.feed), _time(s.feed, limit, _ahead(s), s.source, "how far the mirror is")
         return
     tail = s.once(rejoining)
     back = s.feed if s.feed.is_back else s.feed.other_way
     late = None if tail is None else tail.tail
-    yield s.way.id("tail-arrives", back), _time(limit, late, s.target, "what was not copied")
+    yield s.way.id("tail-arrives", back), _time(back.other_way, limit, late, s.target, "what was not copied")
     if s.feed.is_back and not s.way.rejoins:
-        yield s.way.id("caught-up", s.feed), _time(limit, _back(s), s.source, "how far the reverse mirror is")
+        yield (
+            s.way.id("caught-up", s.feed),
+            _time(s.feed, limit, _back(s), s.source, "how far the reverse mirror is"),
+        )
 
 
-def _time(limit: int, lag: Lag, where: ClusterView, what: str) -> CopyingTime:
+def _time(of: MirrorRef, limit: int, lag: Lag, where: ClusterView, what: str) -> CopyingTime:
     if lag is None:
-        return CopyingTime(max_bytes_per_s=limit, records=None, size_bytes=None, problem=f"{what} is unknown")
+        return CopyingTime(
+            mirror=str(of), max_bytes_per_s=limit, records=None, size_bytes=None, problem=f"{what} is unknown"
+        )
     records, sizes = sum(lag.values()), where.sizes
     size = bytes_behind(lag, where.log_ends.value or {}, sizes.value or {})
     problem = "" if size is not None else _unsized(sizes)
-    return CopyingTime(max_bytes_per_s=limit, records=records, size_bytes=size, problem=problem)
+    return CopyingTime(
+        mirror=str(of), max_bytes_per_s=limit, records=records, size_bytes=size, problem=problem
+    )
 
 
 def _unsized(sizes: Part[Any]) -> str:
@@ -97,11 +104,8 @@ def catch_up_in_time(s: Situation) -> GateResult:
     return gate_result(
         "mirror-lag",
         "refused" if slow else "ok",
-        measured=listed(f"{step}: {time.in_words()}" for step, time in times.items()),
+        measured=listed(time.in_words() for time in times.values()),
         limit=limit,
-        reason=listed(
-            (f"{step}: {time.in_words()}" for step, time in told.items()),
-            separator="; ",
-        ),
+        reason=listed((time.in_words() for time in told.values()), separator="; "),
         hint=throttled_hint(slow) if slow else "",
     )

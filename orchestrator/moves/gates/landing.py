@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from orchestrator.moves.gates.selection import how_to_name
+from orchestrator.moves.gates.selection import how_to_restore_journal
 from orchestrator.moves.situation import Situation
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun, away, newest_move
 from orchestrator.runs.gate import absent, as_far_as_known, asked_again, gate_result
@@ -98,7 +98,7 @@ def _why_unknown(run: EarlierRun) -> str:
 
 def _how_to_know(run: EarlierRun) -> str:
     if run.outcome == "ok":
-        return how_to_name(run.run_id)
+        return how_to_restore_journal(run.run_id)
     return how_to_end(run)
 
 

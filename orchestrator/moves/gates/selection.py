@@ -47,11 +47,11 @@ def taken_by(s: Situation) -> str:
     return "" if any(by) or found is None else found.run_id
 
 
-def how_to_name(run_id: str) -> str:
+def how_to_restore_journal(run_id: str) -> str:
     """What to do about a run of which nobody can tell whom it has moved."""
     return (
-        f"dcctl show {run_id} FILE says what of its journal is missing: restore that in the ensemble, for "
-        "whom the run has moved is known only from there"
+        f"dcctl show {run_id} FILE names the journal records that are missing: restore them in ZooKeeper, "
+        "only they say which applications the run has moved"
     )
 
 
@@ -69,7 +69,9 @@ def _selection_by_record(s: Situation) -> GateResult:
     measured = f"{plural(len(names), 'application')}, {sum(map(bool, map(known.by, names)))} at {s.away}"
     if known.unnamed:
         said = f"which applications run {known.unnamed} has moved cannot be read"
-        return gate_result("selection", "unknown", measured, limit, said, how_to_name(known.unnamed))
+        return gate_result(
+            "selection", "unknown", measured, limit, said, how_to_restore_journal(known.unnamed)
+        )
     reasons, hint = _not_here(s, known, part.value, names)
     if not reasons:
         reasons, hint = _behind_failover(s, known, part.value, names)
