@@ -11,13 +11,13 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from orchestrator.adapters.kafka import KafkaCluster, produce_records, read_records
-from orchestrator.applications.groups.writing import WriteOffsets
 from orchestrator.errors import SimulationError, UsageError
 from orchestrator.estate.desired import desired_estate
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, LIFE_AT_TARGET
 from orchestrator.evidence.clients.producer import SABOTAGE_HEADER
 from orchestrator.moves.primary_gate import STEP as RECORD_PRIMARY
+from orchestrator.moves.results import WRITTEN
 from orchestrator.replication.engine import engine_of
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.plan import Plan, RunEvent
@@ -165,7 +165,7 @@ def placed_by(plan: Plan) -> str:
     records the primary, or of consumers alone the last one that writes positions. Of one group those who stay
     pause for that, and are started behind it.
     """
-    written = [step.id for step in plan.steps if step.action == WriteOffsets.NAME]
+    written = plan.told.get(WRITTEN.name, ())
     recorded = [step.id for step in plan.steps if step.id == RECORD_PRIMARY]
     return next(iter([*recorded, *written[::-1]]), RECORD_PRIMARY)
 
