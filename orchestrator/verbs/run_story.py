@@ -37,6 +37,7 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
     """
     first, last = records[0], records[-1]
     plan: Mapping[str, Any] = first.data.get("plan", {})
+    facts: Mapping[str, Any] = plan.get("facts", {})
     titles = {str(step["id"]): step for step in plan.get("steps", ())}
     acts = list(_acts(records, titles))
     times = run_times(records)
@@ -67,9 +68,9 @@ def run_story(records: Sequence[RunEvent], effects: Registry = EFFECTS) -> dict[
         **_standing(records, effects),
         "gates": list(plan.get("gates", ())),
         "predicted": plan.get("predicted", {}),
-        "loss_seconds_at_most": plan.get("facts", {}).get("loss_seconds_at_most"),
-        READERS_ALONE: plan.get("facts", {}).get(READERS_ALONE, False),
-        LEFT_BEHIND: plan.get("facts", {}).get(LEFT_BEHIND, {}),
+        "loss_seconds_at_most": facts.get("loss_seconds_at_most"),
+        READERS_ALONE: facts.get(READERS_ALONE, False),
+        LEFT_BEHIND: facts.get(LEFT_BEHIND, {}),
         "acts": acts,
         "producers": listed_by_last(records, "producers"),
         "phases": phase_rows(times),

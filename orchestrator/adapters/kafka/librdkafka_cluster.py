@@ -38,7 +38,8 @@ from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import and_n_more, listed
 
 # What librdkafka says where it believes to know that a partition has no leader, or another one, or one of
-# another epoch: it asks by the epoch that it knows, and a cluster that came back has gone on from there.
+# another epoch: it asks by the epoch that it knows, and a cluster that came back has gone on from there;
+# or where the leader that it asked has left.
 _STALE_LEADERS = frozenset(
     {
         "_NOENT",
@@ -47,6 +48,7 @@ _STALE_LEADERS = frozenset(
         "LEADER_NOT_AVAILABLE",
         "FENCED_LEADER_EPOCH",
         "UNKNOWN_LEADER_EPOCH",
+        BROKER_GONE,
     }
 )
 
@@ -270,7 +272,7 @@ class LibrdkafkaCluster:
             return self._offsets_once(questions, timeout_s)
         except ClusterError as error:
             left_s = deadline - monotonic()
-            if left_s <= 0 or (error.code not in _STALE_LEADERS and error.code != BROKER_GONE):
+            if left_s <= 0 or error.code not in _STALE_LEADERS:
                 raise
         self.topics({tp.topic for specs in questions for tp in specs}, left_s)
         return self._offsets_once(questions, max(deadline - monotonic(), _KNOWN_AGAIN_S))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.mirrors.connect import Workers, ask_connect, is_stopped_in_time
+from orchestrator.mirrors.connect import Workers, ask_connect, stopped
 from orchestrator.mirrors.mirrormaker2.connectors import names_of
 from orchestrator.replication.mirror_ref import MirrorRef
-from orchestrator.runs.effect import Done, Nothing, Outcome, Running, Unknown
+from orchestrator.runs.effect import Done, Nothing, Outcome, Running
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
@@ -27,11 +27,9 @@ def set_mirror_position(
     """
     connect = run.port(Workers).connect(mirror.workers)
     connector = names_of(run.port(Topology), mirror).source
-    asked = ask_connect(run, [connector], connect.stop, run.timeout_s / 4)
+    asked = stopped(run, connect, connector)
     if not isinstance(asked, Done):
         return asked
-    if not is_stopped_in_time(run, connect, connector, run.timeout_s / 2):
-        return Unknown(f"{connector} was asked to stop, and still runs")
     return ask_connect(
         run,
         [connector],

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
-from orchestrator.mirrors.connect import Workers, ask_connect, is_stopped_in_time
+from orchestrator.mirrors.connect import Workers, ask_connect, stopped
 from orchestrator.mirrors.mirrormaker2.connectors import names_of, which_topics
 from orchestrator.mirrors.mirrormaker2.draining import drained
 from orchestrator.mirrors.mirrormaker2.formats import OffsetSync, encode_offset_sync
@@ -33,7 +33,6 @@ from orchestrator.runs.effect import (
     Nothing,
     Outcome,
     Running,
-    Unknown,
     Verified,
 )
 from orchestrator.runs.estate_record import Body, ReverseStarts, offsets, rows
@@ -151,11 +150,9 @@ class CreateReverse(
         other = _differing(connect.configuration(name), config)
         if not other:
             return Done(Nothing())
-        asked = ask_connect(run, [name], connect.stop, run.timeout_s / 4)
+        asked = stopped(run, connect, name)
         if not isinstance(asked, Done):
             return asked
-        if not is_stopped_in_time(run, connect, name, run.timeout_s / 2):
-            return Unknown(f"{name} was asked to stop, and still runs")
         told = ask_connect(run, [name], lambda one: connect.configure(one, config), run.timeout_s / 4)
         return Done(Nothing(), f"told anew of {listed(other)}") if isinstance(told, Done) else told
 
