@@ -79,10 +79,8 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
 
         _await(are_kept)
         _await(lambda: _are_copied(simulation, source))
-        without_s, with_s = (
-            _rounds_s(simulation, 0),
-            _rounds_s(simulation, simulation.topology.failover.fingerprints),
-        )
+        without_s = _rounds_s(simulation, 0)
+        with_s = _rounds_s(simulation, simulation.topology.failover.fingerprints)
         print(  # noqa: T201 - the figures of a run
             f"a round of the watcher: {without_s * 1000:.0f} ms, with fingerprints {with_s * 1000:.0f} ms "
             f"({with_s / without_s - 1:+.0%})"
@@ -138,11 +136,8 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
 
 def _rounds_s(simulation: Simulation, fingerprints: int) -> float:
     """The median of a watcher's rounds that record everything, at their beat. Nothing is known before the first."""
-    west, east, mirror = (
-        simulation.cluster("west"),
-        simulation.cluster("east"),
-        simulation.topology.replication[0],
-    )
+    west, east = simulation.cluster("west"), simulation.cluster("east")
+    mirror = simulation.topology.replication[0]
     addresses = str(west.properties["bootstrap.servers"]).split(",")
     topic = f"rounds-{fingerprints}"
     create_samples_topic(east, topic)

@@ -114,7 +114,7 @@ def test_killed_anywhere_a_run_with_hooks_ends_as_if_undisturbed(verb: str, *, i
         assert world.effects == {step.id for step in plan.steps} - set(fails)
         assert world.records[-1].data["outcome"] == "ok"
 
-    assert crash_everywhere(plan, lambda: AnyWorld(plan=plan, fails=dict(fails)), check, second_every=83) > 80
+    assert crash_everywhere(plan, lambda: AnyWorld(plan=plan, fails=dict(fails)), check, second_every=41) > 80
 
 
 def test_killed_anywhere_and_aborted_nothing_stays_that_can_go() -> None:
