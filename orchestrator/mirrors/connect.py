@@ -57,7 +57,7 @@ def is_stopped_in_time(run: Running, connect: Connect, connector: str, timeout_s
 
 
 def stopped(run: Running, connect: Connect, connector: str) -> Outcome[Nothing]:
-    """Ask for STOPPED, and wait for it: Connect changes what it keeps of a connector while nothing of it runs.
+    """Ask for STOPPED, and wait for it: Connect changes what it keeps of a connector while it is so.
 
     Takes three quarters of the step's time at most. Raises `ConnectError`.
     """
