@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from orchestrator.adapters.kafka.client import TOO_FEW_BROKERS
 from orchestrator.errors import ClusterError
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.simulation.addresses import Address
 from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.clients import Clients, ClusterClient
 from orchestrator.simulation.crew import Crew
+from orchestrator.values import Acl
 from orchestrator.wording import plural
 
 _POLL_S = 0.2
@@ -32,6 +35,30 @@ def await_brokers(
             return
         crew.check(f"cluster {name}", f"{seen} of {expected} brokers are up")
         crew.pause(_POLL_S)
+
+
+def await_made_ready(
+    crew: Crew,
+    cluster: ClusterClient,
+    rules: Collection[Acl],
+    topics: Mapping[str, NewTopic],
+    watch: Sequence[Watch],
+) -> None:
+    """Make a new cluster's rules and topics, as soon as its controller knows enough brokers for them.
+
+    In ZooKeeper mode the broker that is controller may hear of the others later than the one that answered.
+    """
+    while True:
+        _check(watch)
+        try:
+            cluster.make_ready(rules, topics)
+        except ClusterError as error:
+            if error.code != TOO_FEW_BROKERS:
+                raise
+            crew.check(error.subject, error.problem)
+            crew.pause(_POLL_S)
+        else:
+            return
 
 
 def await_in_sync(crew: Crew, name: str, cluster: ClusterClient, watch: Sequence[Watch]) -> None:

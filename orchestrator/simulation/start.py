@@ -15,7 +15,13 @@ from orchestrator.simulation.backend import Watch
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.installation import Installer
-from orchestrator.simulation.readiness import await_brokers, await_listening, await_worker, await_zookeeper
+from orchestrator.simulation.readiness import (
+    await_brokers,
+    await_listening,
+    await_made_ready,
+    await_worker,
+    await_zookeeper,
+)
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC, internal_topic
 from orchestrator.snapshot.watched import watched_clusters
@@ -66,7 +72,8 @@ class Start:
         watch = [self._watch(name, dc) for dc in self._topology.clusters[name].datacenters]
         await_brokers(self._crew, name, asked, len(self._estate.brokers_of(name)), watch)
         self._await_quorum(name, watch)
-        asked.make_ready(worker_acls(self._topology, name), self._topics_beforehand(name))
+        rules, topics = worker_acls(self._topology, name), self._topics_beforehand(name)
+        await_made_ready(self._crew, asked, rules, topics, watch)
         workers = self._estate.workers_of(name)
         for worker in workers:
             self._simulation.sites[worker.dc].add_programs([self._installer.worker_program(worker)])

@@ -14,7 +14,7 @@ import yaml
 
 from orchestrator.adapters.processes import ProcessId
 from orchestrator.cli.main import run
-from orchestrator.errors import SimulationError, UsageError
+from orchestrator.errors import ClusterError, SimulationError, UsageError
 from orchestrator.simulation.addresses import OPERATOR
 from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.bring_up import simulation_up
@@ -45,7 +45,7 @@ def toy(tmp_path: Path, state_root: Path, monkeypatch: pytest.MonkeyPatch) -> It
     (folder / "entry_points.txt").write_text("[dcctl.backends]\ntoy = tests.simulation.toy_backend:TOY\n")
     monkeypatch.syspath_prepend(str(folder.parent))
     monkeypatch.setitem(sys.modules, "tests.simulation.toy_backend", sys.modules[ToyBackend.__module__])
-    for known in (TOY.running, TOY.made, TOY.applied):
+    for known in (TOY.running, TOY.made, TOY.applied, TOY.refusals):
         known.clear()
     yield TOY
     TOY.running.clear()
@@ -83,6 +83,24 @@ def test_a_cluster_comes_up(simulation: Simulation, toy: ToyBackend) -> None:
         opened.state.ports["coordination/zookeeper"]
         == opened.address(opened.estate.coordination, "client").port
     )
+
+
+def test_a_controller_that_has_not_heard_of_the_brokers_yet_is_asked_again(
+    toy: ToyBackend, one_cluster: Topology
+) -> None:
+    """One in ZooKeeper mode knew 0 of 4 brokers where another broker knew them all."""
+    problem = "creating topics: Replication factor: 4 larger than available brokers: 0."
+    toy.refusals += [ClusterError("cluster main", problem, code="INVALID_REPLICATION_FACTOR")] * 2
+    simulation_up(one_cluster, backend="toy")
+    assert toy.refusals == []
+    assert toy.made == ["__consumer_offsets"]
+
+
+def test_what_a_new_cluster_refuses_otherwise_ends_its_start(toy: ToyBackend, one_cluster: Topology) -> None:
+    """With the broker's own words."""
+    toy.refusals.append(ClusterError("cluster main", "creating topics: no", code="POLICY_VIOLATION"))
+    with pytest.raises(ClusterError, match="creating topics: no"):
+        simulation_up(one_cluster, backend="toy")
 
 
 def test_the_file_has_the_addresses_as_the_operator_sees_them(simulation: Simulation) -> None:

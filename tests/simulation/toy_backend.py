@@ -227,6 +227,8 @@ class ToyCluster:
 
     def make_ready(self, rules: Collection[Acl], topics: Mapping[str, NewTopic]) -> None:
         assert self.brokers()
+        if self.backend.refusals:
+            raise self.backend.refusals.pop()
         self.backend.made.extend(topics)
 
     def _address(self, node: Server) -> Address:
@@ -244,6 +246,8 @@ class ToyBackend:
     faults: frozenset[FaultKind] = frozenset({"kill", "partition"})
     running: dict[Path, ToyMachines] = field(default_factory=dict)
     made: list[str] = field(default_factory=list)
+    refusals: list[ClusterError] = field(default_factory=list)
+    """What topics are refused with, once each."""
     applied: list[Topology] = field(default_factory=list)
 
     @property

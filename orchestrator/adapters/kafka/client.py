@@ -126,6 +126,8 @@ asked so soon after their start that not every other broker knew them.
 """
 LATE = ("_TIMED_OUT", "_TRANSPORT", BROKER_GONE)
 """Codes of what was not answered, and may have been done."""
+TOO_FEW_BROKERS = "INVALID_REPLICATION_FACTOR"
+"""What a topic is refused with that has more replicas than the controller knows brokers."""
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
 _ANEW_AFTER_S = 0.05
 _REFUSALS = ("_AUTHENTICATION", "_SSL")
@@ -137,6 +139,7 @@ _HINTS = {
     BROKER_GONE: "the broker that was asked has left the cluster: run the same command again",
     "_AUTHENTICATION": WRONG_USER,
     "SASL_AUTHENTICATION_FAILED": WRONG_USER,
+    TOO_FEW_BROKERS: "the cluster needs as many brokers as a topic has replicas: are all of them up?",
     "UNKNOWN_TOPIC_OR_PART": "is the topic there? Create it, or take it out of the file",
     "TOPIC_AUTHORIZATION_FAILED": "the principal lacks an ACL on the topic",
     "GROUP_AUTHORIZATION_FAILED": "the principal lacks an ACL on the group",

@@ -154,7 +154,7 @@ class CreateReverse(
         if not isinstance(asked, Done):
             return asked
         told = ask_connect(run, [name], lambda one: connect.configure(one, config), run.timeout_s / 4)
-        return Done(Nothing(), f"told anew of {listed(other)}") if isinstance(told, Done) else told
+        return Done(Nothing(), f"changed in {listed(other)}") if isinstance(told, Done) else told
 
 
 def _differing(there: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
