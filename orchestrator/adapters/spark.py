@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Sessions of minutes, not days: the C1 compiler alone and the serial collector start soonest.
 # Without performance data none of them writes to the system's temporary folder.
@@ -77,6 +77,10 @@ def spark_session(
         "spark.sql.adaptive.enabled": "false",
         "spark.shuffle.compress": "false",
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
+        # An audit compiles more than the 100 classes that are remembered by default: the next would anew.
+        "spark.sql.codegen.cache.maxEntries": "1000",
+        # Else each call on a column asks the JVM thrice more, to note which line of ours made it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
         **_jar_settings(master, jars),
@@ -90,6 +94,23 @@ def spark_session(
         if gateway is None:
             return SparkSession.builder.config(conf=configuration).getOrCreate()
         return SparkSession(SparkContext(conf=configuration, gateway=gateway))
+
+
+def small_table(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> DataFrame:
+    """Rows of this process as a DataFrame, with the columns of `schema` (DDL) in the rows' order.
+
+    Spark takes them from Arrow as a relation of its own. `createDataFrame` makes them an RDD of Python's, for
+    which each executor would start Python workers, each time that the table is read.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - see spark_session
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.types import StructType  # noqa: PLC0415
+
+    columns = StructType.fromDDL(schema)
+    arrow = to_arrow_schema(columns)
+    values = list(zip(*rows, strict=True)) or [()] * len(arrow)
+    arrays = [pa.array(column, field.type) for column, field in zip(values, arrow, strict=True)]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), columns)
 
 
 def _work_folder(scratch: Path | None, log: Path | None) -> Path:

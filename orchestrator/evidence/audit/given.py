@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from orchestrator.adapters.spark import small_table
 from orchestrator.evidence.audit.figures import read_by
 from orchestrator.evidence.audit.inputs import LANDING, AuditInputs
 from orchestrator.evidence.audit.positions import Positions
@@ -31,7 +32,7 @@ def subscriptions(spark: SparkSession, inputs: AuditInputs) -> DataFrame:
         for number, topic in enumerate(inputs.topics)
         if topic.name in consumer.topics
     ]
-    return spark.createDataFrame(rows, "consumer INT, topic INT")
+    return small_table(spark, rows, "consumer INT, topic INT")
 
 
 def positions_of(
@@ -66,7 +67,7 @@ def positions_of(
         "consumer INT, origin INT, topic INT, partition INT, recorded LONG, target LONG, committed LONG, "
         "engine LONG, reach LONG"
     )
-    return spark.createDataFrame(rows, schema)
+    return small_table(spark, rows, schema)
 
 
 def reaches_of(inputs: AuditInputs, processed: Iterable[Mapping[str, Any]]) -> dict[tuple[int, ...], int]:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from orchestrator.adapters.files import write_whole
+from orchestrator.adapters.spark import small_table
 from orchestrator.errors import AuditError
 from orchestrator.values import TopicPartition
 
@@ -103,7 +104,7 @@ class Kept:
         """Everything that was read at one place, in `COLUMNS`."""
         files = sorted(map(str, (self.folder / "records" / cluster).glob("*.parquet")))
         if not files:
-            return spark.createDataFrame([], COLUMNS)
+            return small_table(spark, [], COLUMNS)
         return spark.read.schema(COLUMNS).parquet(*files)
 
 

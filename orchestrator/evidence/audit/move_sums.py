@@ -12,6 +12,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from orchestrator.adapters.spark import small_table
 from orchestrator.evidence.audit.inputs import AuditedMove, AuditInputs
 from orchestrator.evidence.audit.readings import times_processed
 from orchestrator.evidence.audit.sides import Sides, named_at
@@ -37,7 +38,7 @@ def with_behind(rows: DataFrame, spark: SparkSession, inputs: AuditInputs, sides
                         ends.setdefault((origin, topic, partition), {})[life] = end
     found = [(*place, *(at.get(life) for life in lost)) for place, at in ends.items()]
     columns = [_LANE_SCHEMA, *(f"end_{life} LONG" for life in lost)]
-    joined = rows.join(f.broadcast(spark.createDataFrame(found, ", ".join(columns))), list(_LANE), "left")
+    joined = rows.join(f.broadcast(small_table(spark, found, ", ".join(columns))), list(_LANE), "left")
     behind = {}
     for life, move in lost.items():
         first = f.col(f"first_{sides.places.index(move.target)}")
@@ -76,7 +77,7 @@ def position_figures(
         ]
         if rows:
             columns = f"life INT, consumer INT, {_LANE_SCHEMA}, at LONG, `to` LONG, `end` LONG"
-            positions = f.broadcast(spark.createDataFrame(rows, columns))
+            positions = f.broadcast(small_table(spark, rows, columns))
             places = sides.places.index(source), sides.places.index(target)
             parts.append(_misplaced(here.join(positions, list(_LANE)), *places))
     return reduce(DataFrame.unionByName, parts) if parts else None

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from orchestrator.adapters.spark import kafka_options, offsets_json
+from orchestrator.adapters.spark import kafka_options, offsets_json, small_table
 from orchestrator.evidence.audit.fates import place_of_life
 from orchestrator.evidence.audit.inputs import AuditInputs
 from orchestrator.evidence.audit.kinds import audited_kinds
@@ -99,7 +99,7 @@ def records_of(logged: DataFrame, inputs: AuditInputs, sides: Sides, cluster: in
 def read_packed(spark: SparkSession, folder: Path, kind: str, schema: str) -> DataFrame:
     """`sends` or `processed`: what `packing` made of the ledgers."""
     if not any(folder.glob(f"{kind}-*.parquet")):
-        return spark.createDataFrame([], schema)
+        return small_table(spark, [], schema)
     return spark.read.schema(schema).option("pathGlobFilter", f"{kind}-*.parquet").parquet(str(folder))
 
 
@@ -148,5 +148,5 @@ def _index(name: Column, indexes: Mapping[str, int]) -> Column:
 
 def _union(spark: SparkSession, parts: Sequence[DataFrame], schema: str) -> DataFrame:
     if not parts:
-        return spark.createDataFrame([], schema)
+        return small_table(spark, [], schema)
     return reduce(DataFrame.unionByName, parts)

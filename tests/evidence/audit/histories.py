@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from orchestrator.adapters.spark import small_table
 from orchestrator.evidence.audit.inputs import (
     ACKED,
     LANDING,
@@ -266,10 +267,10 @@ def tables_of(spark: SparkSession, history: History) -> Tables:
     ranges = {LogKey(MIRRORED, *place): (0, len(log)) for place, log in history.mirrored.items()}
     ranges |= {LogKey(LANDING, *place): (0, len(log)) for place, log in history.landing.items()}
     return Tables(
-        records=spark.createDataFrame(records, _RECORDS_SCHEMA).withColumn("key", key_number("key")),
-        sends=spark.createDataFrame(_send_rows(history), SENDS_SCHEMA),
-        processed=spark.createDataFrame(_processed_rows(history), PROCESSED_SCHEMA),
-        counts=spark.createDataFrame(_count_rows(history), COUNTS_SCHEMA),
+        records=small_table(spark, records, _RECORDS_SCHEMA).withColumn("key", key_number("key")),
+        sends=small_table(spark, _send_rows(history), SENDS_SCHEMA),
+        processed=small_table(spark, _processed_rows(history), PROCESSED_SCHEMA),
+        counts=small_table(spark, _count_rows(history), COUNTS_SCHEMA),
         ranges=ranges,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from orchestrator.adapters.spark import small_table
 from orchestrator.evidence.audit.fates import copied_figures, own_figures, record_fates
 from orchestrator.evidence.audit.inputs import ABORTED, ACKED, FAILED, LANDING, MIRRORED, OPEN, UNSERVED
 from orchestrator.evidence.audit.numbers import key_number
@@ -43,8 +44,8 @@ def figures(
 ) -> dict[int, dict[str, Any]]:
     """Sums by topic, all partitions together."""
     fates = record_fates(
-        spark.createDataFrame(records, RECORDS).withColumn("key", key_number("key")),
-        spark.createDataFrame(sends, SENDS_SCHEMA),
+        small_table(spark, records, RECORDS).withColumn("key", key_number("key")),
+        small_table(spark, sends, SENDS_SCHEMA),
         FAILED_OVER,
     )
     rows = (copied_figures if side == MIRRORED else own_figures)(fates, FAILED_OVER, side).collect()
@@ -121,8 +122,8 @@ def test_the_oldest_lost_record_is_told_by_when_it_was_acknowledged(spark: Spark
 
     sends = [at(1_000, 0), at(3_000, 1), at(2_000, 2), at(4_000, 3)]
     fates = record_fates(
-        spark.createDataFrame([copy(MIRRORED, ORDERS, 0, 0)], RECORDS),
-        spark.createDataFrame(sends, SENDS_SCHEMA),
+        small_table(spark, [copy(MIRRORED, ORDERS, 0, 0)], RECORDS),
+        small_table(spark, sends, SENDS_SCHEMA),
         FAILED_OVER,
     )
     (row,) = copied_figures(fates, FAILED_OVER, MIRRORED).collect()

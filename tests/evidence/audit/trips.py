@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from orchestrator.adapters.spark import small_table
 from orchestrator.evidence.audit.inputs import (
     ACKED,
     OPEN,
@@ -161,10 +162,10 @@ class Trip:
             for offset, number in enumerate(numbers)
         ]
         return Tables(
-            records=spark.createDataFrame(records, RECORDS_SCHEMA).withColumn("key", key_number("key")),
-            sends=spark.createDataFrame(self._sends(), SENDS_SCHEMA),
-            processed=spark.createDataFrame(self._processed(), PROCESSED_SCHEMA),
-            counts=spark.createDataFrame([], COUNTS_SCHEMA),
+            records=small_table(spark, records, RECORDS_SCHEMA).withColumn("key", key_number("key")),
+            sends=small_table(spark, self._sends(), SENDS_SCHEMA),
+            processed=small_table(spark, self._processed(), PROCESSED_SCHEMA),
+            counts=small_table(spark, [], COUNTS_SCHEMA),
             ranges={LogKey(side, 0, 0): (0, len(numbers)) for side, numbers in self.logs.items()},
         )
 
