@@ -16,7 +16,7 @@ from tests.layouts.estate import Estate
 from tests.layouts.internal_topics import as_explained, as_running
 
 EXAMPLES = sorted(path.stem for path in (ROOT / "topologies").glob("*.yaml"))
-QUICK = ("active-active",)
+QUICK = ("one-location",)
 
 
 @pytest.fixture
