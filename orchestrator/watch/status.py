@@ -377,7 +377,12 @@ def _mirror(  # noqa: PLR0917 - a mirror, and all that is known of it
         "problems": list(health.problems),
         "copied_again_records": None
         if offset_map is None
-        else sum(map(offset_map.copied_again, offset_map.partitions)),
+        else sum(
+            # Syncs tell of heartbeats as well, which nobody reads.
+            offset_map.copied_again(tp)
+            for tp in offset_map.partitions
+            if tp.topic in mirror.topics
+        ),
         "copied_again_if_killed_at_most": _copied_again_if_killed(mirror, health, history),
     }
 
