@@ -10,8 +10,7 @@ import json
 import logging
 import random
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import structlog
 import yaml
 from confluent_kafka import Producer
 
-from orchestrator.adapters.kafka import KafkaCluster, read_records
+from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.applications.by_content import with_sampled_places
@@ -36,6 +35,7 @@ from orchestrator.watch.recorder import Recorder
 from orchestrator.watch.sampler import SourceSampler
 from orchestrator.watch.source import KafkaSource
 from tests.faults.estate import SMALL, at_work
+from tests.faults.logs import Records, read_from, records_of
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
 
@@ -43,7 +43,6 @@ _GROUPS = [f"reader-{number}" for number in range(48)]
 _TRANSACTIONS = 1_500
 _ROUNDS = 31
 logger = logging.getLogger(__name__)
-Records = Mapping[TopicPartition, list[tuple[int, bytes]]]
 
 
 def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
@@ -57,13 +56,13 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
         written = _write_until_compacted(west, balances)
         _write_in_transactions(west)
         partitions = west.topics(["orders"])["orders"].partitions
-        source = _records(west, partitions, "read_committed") | written
+        source = records_of(west, partitions, "read_committed") | written
         positions = _spread(source)
         for group, offsets in positions.items():
             west.write_group_offsets(group, offsets)
         stand = {
             tp: {offset for offset, _ in records}
-            for tp, records in _records(west, balances, "read_committed").items()
+            for tp, records in records_of(west, balances, "read_committed").items()
         }
         wanted = {
             (tp, offset)
@@ -87,7 +86,7 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
         )
         estate.must("sim", "kill", "west")
         target = simulation.cluster("east")
-        copies = _records(target, [mirror.mirrored(tp) for tp in source], "read_uncommitted")
+        copies = records_of(target, [mirror.mirrored(tp) for tp in source], "read_uncommitted")
         by_mirrormaker = target.committed(list(positions))
         known = current_map(simulation.topology, mirror, target)
         by_map = known.offset_map
@@ -109,7 +108,7 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
                 continue
             figures = orders if tp.topic == "orders" else compacted
             position, there = row["source_offset"], copies[mirror.mirrored(tp)]
-            again, left_out = _compared(source[tp], there, position, row["target_offset"])
+            again, left_out = read_from(source[tp], there, position, row["target_offset"])
             alone = by_map.translate(tp, position).offset
             assert alone is not None
             # MirrorMaker writes nothing for a position that it cannot translate: all is read again then.
@@ -118,7 +117,7 @@ def test_each_position_under_transactions_is_exact_and_nothing_is_read_again(
                 row["exact"],
                 again,
                 left_out,
-                *(_compared(source[tp], there, position, place)[0] for place in (alone, synced)),
+                *(read_from(source[tp], there, position, place)[0] for place in (alone, synced)),
             )
             assert again <= (row["reread_at_most"] or 0), row
             assert not (row["exact"] and again), row
@@ -221,16 +220,16 @@ def _write_until_compacted(
     for burst in range(5):
         _write_in_transactions(west, "balances", 120, keys=40, first=burst * 120)
         time.sleep(2.0)
-        for tp, records in _records(west, partitions, "read_committed").items():
+        for tp, records in records_of(west, partitions, "read_committed").items():
             written[tp].update(records)
 
     def are_compacted() -> bool:
-        now = _records(west, partitions, "read_committed")
+        now = records_of(west, partitions, "read_committed")
         return all(len(now[tp]) < len(written[tp]) * 0.9 for tp in written)
 
     _await(are_compacted)
     _write_in_transactions(west, "balances", 120, keys=40, first=600)
-    for tp, records in _records(west, partitions, "read_committed").items():
+    for tp, records in records_of(west, partitions, "read_committed").items():
         written[tp].update(records)
     return {tp: sorted(records.items()) for tp, records in written.items()}
 
@@ -260,17 +259,6 @@ def _write_in_transactions(
             producer.commit_transaction(20)
 
 
-def _records(cluster: KafkaCluster, partitions: Any, isolation: str) -> Records:
-    logs = cluster.log_ends(partitions)
-    found: dict[TopicPartition, list[tuple[int, bytes]]] = {tp: [] for tp in logs}
-    ranges = {tp: (log.start_offset, log.end_offset) for tp, log in logs.items()}
-    for chunk in read_records(cluster.name, cluster.properties, ranges, isolation_level=isolation):
-        for record in chunk:
-            tp = TopicPartition(record.topic, record.partition)
-            found[tp].append((record.offset, record.value or b""))
-    return {tp: sorted(records) for tp, records in found.items()}
-
-
 def _spread(source: Records) -> dict[str, dict[TopicPartition, int]]:
     """Anywhere from the beginning to the end, records or not."""
     chosen = random.Random(11)  # noqa: S311 - the same each time
@@ -280,20 +268,9 @@ def _spread(source: Records) -> dict[str, dict[TopicPartition, int]]:
     }
 
 
-def _compared(
-    source: list[tuple[int, bytes]], copies: list[tuple[int, bytes]], position: int, place: int
-) -> tuple[int, int]:
-    """How many records below the position are read from that place on, and how many from it on are not."""
-    of_source = {value: offset for offset, value in source}
-    read = [of_source[value] for offset, value in copies if offset >= place and value in of_source]
-    there = {value for _, value in copies}
-    wanted = {offset for offset, value in source[bisect_left(source, (position,)) :] if value in there}
-    return sum(offset < position for offset in read), len(wanted - set(read))
-
-
 def _are_copied(simulation: Simulation, source: Records) -> bool:
     mirror, east = simulation.topology.replication[0], simulation.cluster("east")
-    copies = _records(east, [mirror.mirrored(tp) for tp in source], "read_uncommitted")
+    copies = records_of(east, [mirror.mirrored(tp) for tp in source], "read_uncommitted")
     return all(
         records[-1][1] in {value for _, value in copies[mirror.mirrored(tp)]}
         for tp, records in source.items()

@@ -1,0 +1,163 @@
+"""A centre is lost: each position of its consumers is held against the records that the other centre has."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+
+from orchestrator.adapters.kafka import KafkaCluster
+from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.running import Simulation
+from orchestrator.snapshot.live.reader import read_samples
+from orchestrator.snapshot.watched import watched_clusters
+from orchestrator.topology.loading import load_topology
+from orchestrator.values import TopicPartition
+from tests.faults.estate import Estate
+from tests.faults.logs import Records, read_from, records_of
+from tests.layouts.test_at_work import FILES
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
+
+_GROUPS = [f"reader-{number}" for number in range(40)]
+_COPIES = {"dc1.orders": 3, "dc2.orders": 2}
+_TIMEOUT_S = 120.0
+_FLUSHED_S = 5.0
+logger = logging.getLogger(__name__)
+
+
+def test_each_position_at_a_lost_centre_has_its_place_at_the_other_one(tmp_path: Path) -> None:
+    """40 groups at 5 partitions: 200 positions. The copies differ, since a worker of each centre was killed."""
+    estate = Estate(tmp_path / "state")
+    simulation = simulation_up(load_topology(_with_readers(tmp_path)))
+    try:
+        copies = [
+            TopicPartition(topic, number) for topic, count in _COPIES.items() for number in range(count)
+        ]
+        for first, killed in ((0, "centre"), (2_000, "reserve")):
+            _write(simulation, range(first, first + 2_000))
+            _kill_and_restart(estate, simulation, killed)
+            _write(simulation, range(first + 2_000, first + 4_000))
+            _await(lambda upto=first + 4_000: _are_copied(simulation, copies, upto))
+            # What is copied from here on stands once at either centre.
+            time.sleep(_FLUSHED_S)
+        begins = simulation.cluster("centre").end_offsets(copies)
+        _write(simulation, range(6_000, 12_000))
+        _await(lambda: _are_copied(simulation, copies, 12_000))
+        at_centre = records_of(simulation.cluster("centre"), copies, "read_uncommitted")
+        positions = _spread(at_centre, begins)
+        for group, offsets in positions.items():
+            simulation.cluster("centre").write_group_offsets(group, offsets)
+        _await(lambda: _are_sampled(simulation, positions))
+        times = _times(simulation.cluster("centre"), copies)
+        estate.must("sim", "kill", "centre")
+        begun_s = time.monotonic()
+        estate.must("failover", "--to", "reserve", "--attest-down", "centre", "--yes")
+        took_s = time.monotonic() - begun_s
+        reserve = simulation.cluster("reserve")
+        at_reserve = records_of(reserve, copies, "read_uncommitted")
+        written = reserve.committed(_GROUPS)
+        exact = again = skipped = by_time = skipped_by_time = 0
+        for group, offsets in positions.items():
+            ends = reserve.end_offsets(offsets)
+            asked = {tp: times[tp][at] for tp, at in offsets.items() if at in times[tp]}
+            reset = ends | reserve.offsets_for_times(asked)
+            for tp, position in offsets.items():
+                found = read_from(at_centre[tp], at_reserve[tp], position, written[group][tp])
+                again, skipped, exact = again + found[0], skipped + found[1], exact + (found == (0, 0))
+                found = read_from(at_centre[tp], at_reserve[tp], position, reset[tp])
+                by_time, skipped_by_time = by_time + found[0], skipped_by_time + found[1]
+        moved = {tp: reserve.end_offsets([tp])[tp] - len(at_centre[tp]) for tp in copies}
+        print(  # noqa: T201 - the figures of a run
+            f"200 positions at centre, at reserve: exact {exact}, read again {again}, skipped {skipped}; reset by "
+            f"the time of the record: read again {by_time}, skipped {skipped_by_time}; the ends of the copies "
+            f"differ by {sorted(moved.values())}; {took_s:.1f} s"
+        )
+        assert any(moved.values()), (
+            "the copies of both centres are alike: any position would be its own place"
+        )
+        assert (exact, again, skipped) == (200, 0, 0)
+    finally:
+        simulation.down()
+
+
+def _with_readers(folder: Path) -> Path:
+    """The estate of two centres, with so many groups that read at one of them."""
+    told = yaml.safe_load((FILES / "two-centres.yaml").read_text(encoding="utf-8"))
+    row = {"cluster": "centre", "kind": "group", "topics": list(_COPIES)}
+    told["consumers"] = [{"name": group, **row, "principal": f"User:{group}"} for group in _GROUPS]
+    file = folder / "two-centres-many-readers.yaml"
+    file.write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
+    return file
+
+
+def _write(simulation: Simulation, numbers: Iterable[int]) -> None:
+    """To each partition of each source, as fast as it goes: many records of one millisecond."""
+    producers = {
+        name: Producer({**simulation.cluster(name).properties, "acks": "all"}, logger=logger)
+        for name in ("dc1", "dc2")
+    }
+    for number in numbers:
+        for name, producer in producers.items():
+            for partition in range(_COPIES[f"{name}.orders"]):
+                producer.produce("orders", b"%d %d" % (partition, number), partition=partition)
+                producer.poll(0)
+    for producer in producers.values():
+        assert producer.flush(60) == 0
+
+
+def _kill_and_restart(estate: Estate, simulation: Simulation, name: str) -> None:
+    (worker,) = simulation.estate.workers_of(name)
+    estate.must("sim", "kill", f"{name}/{worker.program}")
+    estate.must("sim", "restart", f"{name}/{worker.program}")
+
+
+def _are_copied(simulation: Simulation, copies: list[TopicPartition], upto: int) -> bool:
+    """Whether the newest copy in each log is of the last record written."""
+    return all(
+        records and records[-1][1] == b"%d %d" % (tp.partition, upto - 1)
+        for name in ("centre", "reserve")
+        for tp, records in records_of(simulation.cluster(name), copies, "read_uncommitted").items()
+    )
+
+
+def _spread(records: Records, begins: dict[TopicPartition, int]) -> dict[str, dict[TopicPartition, int]]:
+    """Anywhere in what was written last, its end included."""
+    chosen = random.Random(5)  # noqa: S311 - the same each time
+    return {
+        group: {tp: chosen.randint(begins[tp], found[-1][0] + 1) for tp, found in records.items()}
+        for group in _GROUPS
+    }
+
+
+def _are_sampled(simulation: Simulation, positions: dict[str, dict[TopicPartition, int]]) -> bool:
+    (watched,) = (one for one in watched_clusters(simulation.topology) if one.cluster == "centre")
+    history = read_samples(simulation.cluster("reserve"), watched.samples_topic)
+    return all(
+        {tp: one.offset for tp, one in history.positions(group).items()}.items() >= offsets.items()
+        for group, offsets in positions.items()
+    )
+
+
+def _times(centre: KafkaCluster, copies: list[TopicPartition]) -> dict[TopicPartition, dict[int, float]]:
+    """When each record was written (Unix seconds): what a reset by time could know at best."""
+    found: dict[TopicPartition, dict[int, float]] = {tp: {} for tp in copies}
+    ranges = {tp: (log.start_offset, log.end_offset) for tp, log in centre.log_ends(copies).items()}
+    for chunk in centre.read_records(ranges):
+        for record in chunk:
+            tp = TopicPartition(record.topic, record.partition)
+            found[tp][record.offset] = record.timestamp_ms / 1000
+    return found
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(1.0)
