@@ -1,0 +1,1 @@
+"""Audits on Spark: one session for all of them."""
