@@ -114,6 +114,9 @@ def frozen(kafka: KafkaCluster, broker: int = 1) -> Iterator[None]:
     server = _process_of(kafka, broker)
     server.suspend()
     try:
+        # On a busy machine a thread of it may go on for a moment.
+        while server.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.01)
         yield
     finally:
         server.resume()

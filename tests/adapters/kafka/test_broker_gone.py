@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -30,13 +31,25 @@ _TIMEOUT_S = 60.0
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     folder = tmp_path_factory.mktemp("broker")
     with kafka_broker(kafka_runtime("4.3.1", find_java()), folder, brokers=2, settings=_SETTINGS) as running:
-        running.create_topics({"orders": NewTopic(assignment=((_FENCED, 1),))})
         yield running
+
+
+def _led_by(cluster: KafkaCluster, broker: int) -> TopicPartition:
+    """A partition of a new topic that this broker leads. One that is fenced then, on a busy machine, would not."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    for number in count():
+        orders = TopicPartition(f"orders-{number}", 0)
+        cluster.create_topics({orders.topic: NewTopic(assignment=((broker, 1),))})
+        if cluster.topics([orders.topic])[orders.topic].leaders == (broker,):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    return orders
 
 
 def test_what_a_fenced_broker_was_asked_is_asked_of_the_next_leader(cluster: KafkaCluster) -> None:
     """It never answers; the other one leads by then."""
-    orders = TopicPartition("orders", 0)
+    orders = _led_by(cluster, _FENCED)
     assert cluster.log_ends([orders])[orders].end_offset == 0  # it is connected to the leader
     with ThreadPoolExecutor(1) as pool, frozen(cluster, _FENCED):
         asked = pool.submit(cluster.log_ends, [orders], _TIMEOUT_S)
