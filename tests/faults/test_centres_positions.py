@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ _GROUPS = [f"reader-{number}" for number in range(40)]
 _COPIES = {"dc1.orders": 3, "dc2.orders": 2}
 _TIMEOUT_S = 120.0
 _FLUSHED_S = 5.0
+_BURSTS, _BURST_S = 60, 0.1
 logger = logging.getLogger(__name__)
 
 
@@ -40,16 +42,18 @@ def test_each_position_at_a_lost_centre_has_its_place_at_the_other_one(tmp_path:
         copies = [
             TopicPartition(topic, number) for topic, count in _COPIES.items() for number in range(count)
         ]
-        for first, killed in ((0, "centre"), (2_000, "reserve")):
-            _write(simulation, range(first, first + 2_000))
-            _kill_and_restart(estate, simulation, killed)
-            _write(simulation, range(first + 2_000, first + 4_000))
+        for first, killed in ((0, "centre"), (4_000, "reserve")):
+            with ThreadPoolExecutor(1) as pool:
+                writing = pool.submit(_write, simulation, range(first, first + 4_000), _BURSTS)
+                time.sleep(_BURSTS / 2 * _BURST_S)
+                _kill_and_restart(estate, simulation, killed)
+                writing.result()
             _await(lambda upto=first + 4_000: _are_copied(simulation, copies, upto))
             # What is copied from here on stands once at either centre.
             time.sleep(_FLUSHED_S)
         begins = simulation.cluster("centre").end_offsets(copies)
-        _write(simulation, range(6_000, 12_000))
-        _await(lambda: _are_copied(simulation, copies, 12_000))
+        _write(simulation, range(8_000, 14_000))
+        _await(lambda: _are_copied(simulation, copies, 14_000))
         at_centre = records_of(simulation.cluster("centre"), copies, "read_uncommitted")
         positions = _spread(at_centre, begins)
         for group, offsets in positions.items():
@@ -100,19 +104,20 @@ def _with_readers(folder: Path) -> Path:
     return file
 
 
-def _write(simulation: Simulation, numbers: Iterable[int]) -> None:
-    """To each partition of each source, as fast as it goes: many records of one millisecond."""
+def _write(simulation: Simulation, numbers: Sequence[int], bursts: int = 1) -> None:
+    """To each partition of each source, in bursts: many records of one millisecond."""
     producers = {
         name: Producer({**simulation.cluster(name).properties, "acks": "all"}, logger=logger)
         for name in ("dc1", "dc2")
     }
-    for number in numbers:
-        for name, producer in producers.items():
-            for partition in range(_COPIES[f"{name}.orders"]):
-                producer.produce("orders", b"%d %d" % (partition, number), partition=partition)
-                producer.poll(0)
-    for producer in producers.values():
-        assert producer.flush(60) == 0
+    for burst in range(bursts):
+        for number in numbers[burst * len(numbers) // bursts : (burst + 1) * len(numbers) // bursts]:
+            for name, producer in producers.items():
+                for partition in range(_COPIES[f"{name}.orders"]):
+                    producer.produce("orders", b"%d %d" % (partition, number), partition=partition)
+        for producer in producers.values():
+            assert producer.flush(60) == 0
+        time.sleep(_BURST_S)
 
 
 def _kill_and_restart(estate: Estate, simulation: Simulation, name: str) -> None:
