@@ -67,6 +67,9 @@ def test_the_table_has_each_file_in_one_line() -> None:
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     first = tests[0].partition("::")[0].removeprefix("tests/")
     assert [line.split() for line in lines if first in line] == [[first, "1", "1", "66.8", "01-31", "03:12"]]
+    count = len(tests) // 2
+    in_all = f"{(count * 4_000 + 6) / 60:.1f} minutes for {count + 1} of {len(tests)} tests"
+    assert lines[-1] == in_all
     for path in with_long_tests(["tests"]):
         assert sum(line.split()[:1] == [path.removeprefix("tests/")] for line in lines) == 1
     assert all((ROOT / path).is_file() for path in with_long_tests(["tests"]))
