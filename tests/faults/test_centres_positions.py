@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 import yaml
@@ -29,8 +30,8 @@ pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtu
 _GROUPS = [f"reader-{number}" for number in range(40)]
 _COPIES = {"dc1.orders": 3, "dc2.orders": 2}
 _TIMEOUT_S = 120.0
-_FLUSHED_S = 5.0
-_BURSTS, _BURST_S = 60, 0.1
+_STEADY_S = 5.0
+_BURST, _LAST = 100, 6_000
 logger = logging.getLogger(__name__)
 
 
@@ -42,18 +43,21 @@ def test_each_position_at_a_lost_centre_has_its_place_at_the_other_one(tmp_path:
         copies = [
             TopicPartition(topic, number) for topic, count in _COPIES.items() for number in range(count)
         ]
-        for first, killed in ((0, "centre"), (4_000, "reserve")):
+        written = 0
+        for killed in ("centre", "reserve"):
+            stop = Event()
             with ThreadPoolExecutor(1) as pool:
-                writing = pool.submit(_write, simulation, range(first, first + 4_000), _BURSTS)
-                time.sleep(_BURSTS / 2 * _BURST_S)
+                writing = pool.submit(_write_until, stop, simulation, written)
+                time.sleep(_STEADY_S)
                 _kill_and_restart(estate, simulation, killed)
-                writing.result()
-            _await(lambda upto=first + 4_000: _are_copied(simulation, copies, upto))
+                stop.set()
+                written = writing.result()
+            _await(lambda upto=written: _are_copied(simulation, copies, upto))
             # What is copied from here on stands once at either centre.
-            time.sleep(_FLUSHED_S)
+            time.sleep(_STEADY_S)
         begins = simulation.cluster("centre").end_offsets(copies)
-        _write(simulation, range(8_000, 14_000))
-        _await(lambda: _are_copied(simulation, copies, 14_000))
+        _write(simulation, range(written, written + _LAST))
+        _await(lambda: _are_copied(simulation, copies, written + _LAST))
         at_centre = records_of(simulation.cluster("centre"), copies, "read_uncommitted")
         positions = _spread(at_centre, begins)
         for group, offsets in positions.items():
@@ -69,14 +73,14 @@ def test_each_position_at_a_lost_centre_has_its_place_at_the_other_one(tmp_path:
         assert "Start the consumers at reserve" in done.stdout, (done.stdout, done.stderr)
         reserve = simulation.cluster("reserve")
         at_reserve = records_of(reserve, copies, "read_uncommitted")
-        written = reserve.committed(_GROUPS)
+        placed = reserve.committed(_GROUPS)
         exact = again = skipped = by_time = skipped_by_time = 0
         for group, offsets in positions.items():
             ends = reserve.end_offsets(offsets)
             asked = {tp: times[tp][at] for tp, at in offsets.items() if at in times[tp]}
             reset = ends | reserve.offsets_for_times(asked)
             for tp, position in offsets.items():
-                found = read_from(at_centre[tp], at_reserve[tp], position, written[group][tp])
+                found = read_from(at_centre[tp], at_reserve[tp], position, placed[group][tp])
                 again, skipped, exact = again + found[0], skipped + found[1], exact + (found == (0, 0))
                 found = read_from(at_centre[tp], at_reserve[tp], position, reset[tp])
                 by_time, skipped_by_time = by_time + found[0], skipped_by_time + found[1]
@@ -105,20 +109,23 @@ def _with_readers(folder: Path) -> Path:
     return file
 
 
-def _write(simulation: Simulation, numbers: Sequence[int], bursts: int = 1) -> None:
-    """To each partition of each source, in bursts: many records of one millisecond."""
-    producers = {
-        name: Producer({**simulation.cluster(name).properties, "acks": "all"}, logger=logger)
-        for name in ("dc1", "dc2")
-    }
-    for burst in range(bursts):
-        for number in numbers[burst * len(numbers) // bursts : (burst + 1) * len(numbers) // bursts]:
-            for name, producer in producers.items():
-                for partition in range(_COPIES[f"{name}.orders"]):
-                    producer.produce("orders", b"%d %d" % (partition, number), partition=partition)
-        for producer in producers.values():
-            assert producer.flush(60) == 0
-        time.sleep(_BURST_S)
+def _write_until(stop: Event, simulation: Simulation, first: int) -> int:
+    """Bursts, the first of which begins with this number. Returns that behind the last."""
+    while not stop.is_set():
+        _write(simulation, range(first, first + _BURST))
+        first += _BURST
+        time.sleep(0.1)
+    return first
+
+
+def _write(simulation: Simulation, numbers: Sequence[int]) -> None:
+    """To each partition of each source, as fast as it goes: many records of one millisecond."""
+    for name in ("dc1", "dc2"):
+        producer = Producer({**simulation.cluster(name).properties, "acks": "all"}, logger=logger)
+        for number in numbers:
+            for partition in range(_COPIES[f"{name}.orders"]):
+                producer.produce("orders", b"%d %d" % (partition, number), partition=partition)
+        assert producer.flush(60) == 0
 
 
 def _kill_and_restart(estate: Estate, simulation: Simulation, name: str) -> None:
