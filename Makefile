@@ -16,7 +16,7 @@ drill: setup ## rehearse the loss of a data centre, with real servers on this ma
 	@$(BIN)/dcctl drill topologies/active-passive.yaml
 
 test: setup ## all tests, those with real servers included
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: setup ## the tests that take seconds
 	@$(BIN)/python -m pytest -n auto -m "not integration and not drill and not drills"
