@@ -132,23 +132,21 @@ def table_of(tests: Sequence[str], kept: Kept, tree: str) -> Table:
     for test in tests:
         by_file.setdefault(test.partition("::")[0].removeprefix("tests/"), []).append(test)
     for file, its in by_file.items():
-        table.add_row(file, *_row(its, kept, tree))
+        now = [kept[test]["outcome"] for test in its if kept.get(test, {}).get("tree") == tree]
+        passed, failed = (sum(outcome == what for outcome in now) for what in ("passed", "failed"))
+        seconds = [kept[test]["seconds"] for test in its if test in kept]
+        minutes = f"{sum(seconds) / 60:.1f}" if seconds else ""
+        minutes += f" for {len(seconds)}" if 0 < len(seconds) < len(its) else ""
+        last = (
+            max((kept[test]["at"] for test in its if test in kept), default="never").partition("-")[2]
+            or "never"
+        )
+        counts = (passed, failed, len(its) - passed - failed)
+        table.add_row(file, *(str(count) if count else "" for count in counts), minutes, last)
     seconds = [kept[test]["seconds"] for test in tests if test in kept]
     table.caption_justify = "left"
     table.caption = f"{sum(seconds) / 60:.1f} minutes for {len(seconds)} of {len(tests)} tests"
     return table
-
-
-def _row(tests: Sequence[str], kept: Kept, tree: str) -> Iterator[str]:
-    now = [kept[test]["outcome"] for test in tests if kept.get(test, {}).get("tree") == tree]
-    passed, failed = (sum(outcome == what for outcome in now) for what in ("passed", "failed"))
-    for count in (passed, failed, len(tests) - passed - failed):
-        yield str(count) if count else ""
-    seconds = [kept[test]["seconds"] for test in tests if test in kept]
-    minutes = f"{sum(seconds) / 60:.1f}" if seconds else ""
-    yield minutes + (f" for {len(seconds)}" if 0 < len(seconds) < len(tests) else "")
-    last = max((kept[test]["at"] for test in tests if test in kept), default="")
-    yield last.partition("-")[2] or "never"
 
 
 def main() -> int:

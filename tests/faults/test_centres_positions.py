@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -23,13 +23,12 @@ from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
 from tests.faults.estate import Estate
 from tests.faults.logs import Records, read_from, records_of
-from tests.layouts.test_at_work import FILES
+from tests.layouts.test_at_work import FILES, eventually
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
 _GROUPS = [f"reader-{number}" for number in range(40)]
 _COPIES = {"dc1.orders": 3, "dc2.orders": 2}
-_TIMEOUT_S = 120.0
 _STEADY_S = 5.0
 _BURST, _LAST = 100, 6_000
 logger = logging.getLogger(__name__)
@@ -52,17 +51,17 @@ def test_each_position_at_a_lost_centre_has_its_place_at_the_other_one(tmp_path:
                 _kill_and_restart(estate, simulation, killed)
                 stop.set()
                 written = writing.result()
-            _await(lambda upto=written: _are_copied(simulation, copies, upto))
+            eventually(lambda upto=written: _are_copied(simulation, copies, upto))
             # What is copied from here on stands once at either centre.
             time.sleep(_STEADY_S)
         begins = simulation.cluster("centre").end_offsets(copies)
         _write(simulation, range(written, written + _LAST))
-        _await(lambda: _are_copied(simulation, copies, written + _LAST))
+        eventually(lambda: _are_copied(simulation, copies, written + _LAST))
         at_centre = records_of(simulation.cluster("centre"), copies, "read_uncommitted")
         positions = _spread(at_centre, begins)
         for group, offsets in positions.items():
             simulation.cluster("centre").write_group_offsets(group, offsets)
-        _await(lambda: _are_sampled(simulation, positions))
+        eventually(lambda: _are_sampled(simulation, positions))
         times = _times(simulation.cluster("centre"), copies)
         estate.must("sim", "kill", "centre")
         begun_s = time.monotonic()
@@ -170,10 +169,3 @@ def _times(centre: KafkaCluster, copies: list[TopicPartition]) -> dict[TopicPart
             tp = TopicPartition(record.topic, record.partition)
             found[tp][record.offset] = record.timestamp_ms / 1000
     return found
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(1.0)

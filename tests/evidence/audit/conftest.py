@@ -13,7 +13,7 @@ from orchestrator.adapters.spark import spark_session
 from orchestrator.adapters.spark_archive import spark_class_archive
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session that can read Kafka."""
     scratch: Path = tmp_path_factory.mktemp("spark")

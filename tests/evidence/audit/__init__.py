@@ -1,1 +1,0 @@
-"""Audits on Spark: one session for all of them."""
