@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -22,6 +24,11 @@ from orchestrator.cli.options import (
     YES,
     names,
 )
+
+if TYPE_CHECKING:
+    from orchestrator.cli.verb import Execute
+    from orchestrator.moves.request import FailoverRequest
+    from orchestrator.topology.model import Topology
 
 
 def register(app: typer.Typer) -> None:
@@ -66,14 +73,18 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Move producers, consumers and Spark queries to the surviving side of a mirror."""
+    """Move producers, consumers and Spark queries off lost sites, each to where the file sends it."""
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.verb import run_verb, warn_of_no_coordination
+    from orchestrator.cli.several import run_verbs
+    from orchestrator.cli.verb import warn_of_no_coordination
     from orchestrator.errors import UsageError
     from orchestrator.moves.request import FailoverRequest, accepted_unread
+    from orchestrator.moves.several import failovers_of
+    from orchestrator.moves.support import refuse_unsupported
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
-    from orchestrator.verbs.live.failover_procedure import preview_failover, run_failover
+    from orchestrator.verbs.live import failover_procedure as verb
+    from orchestrator.verbs.registration import participants_of
 
     topology = given_topology(file)
     if accept_unfenced and not (attest_degraded and reason.strip()):
@@ -98,12 +109,14 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         by=account_name(),
         reason=reason,
     )
-    run_verb(
+    refuse_unsupported(topology, "failover")
+    asked = failovers_of(topology, request, participants_of(topology))
+    run_verbs(
         command="failover",
-        preview=lambda: preview_failover(topology, request),
-        execute=lambda on_plan, approve, on_event: run_failover(
-            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
-        ),
+        moves=[
+            (partial(verb.preview_failover, topology, one), _run(topology, one)) for one in asked.requests
+        ],
+        waiting=asked.waiting,
         dry_run=dry_run,
         out=out,
         graph=graph,
@@ -111,4 +124,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         as_json=as_json,
         topology=topology,
         full=full,
+    )
+
+
+def _run(topology: Topology, request: FailoverRequest) -> Execute:
+    from orchestrator.verbs.live import failover_procedure as verb
+
+    return lambda on_plan, approve, on_event: verb.run_failover(
+        topology, request, on_plan=on_plan, approve=approve, on_event=on_event
     )

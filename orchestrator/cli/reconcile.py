@@ -44,7 +44,7 @@ def plan(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.output import emit, speak_of
     from orchestrator.cli.plan_graph import check_graph, draw_plan
     from orchestrator.cli.reconcile_view import render_reconcile_plan, summary_of
-    from orchestrator.cli.verb import gate_status, refusal_of
+    from orchestrator.cli.verb import refusal_of, status_of_gates
     from orchestrator.reconcile.planning import ApplyRequest, changes_of
     from orchestrator.runs.plan import to_json
     from orchestrator.runs.same_clusters import accepted_clusters
@@ -69,7 +69,7 @@ def plan(  # noqa: PLR0917 - typer passes them by name
         summary=summary,
         render=lambda console: render_reconcile_plan(found, console, full=full),
     )
-    raise typer.Exit(gate_status(found) or (3 if changes_of(found) else 0))
+    raise typer.Exit(status_of_gates(found.gates) or (3 if changes_of(found) else 0))
 
 
 def apply(  # noqa: PLR0917 - typer passes them by name
@@ -113,7 +113,7 @@ def apply(  # noqa: PLR0917 - typer passes them by name
     with RunView(err_console, full=full) as view:
 
         def take_plan(made: Plan) -> None:
-            if "done_by" not in made.facts:
+            if not made.done_by:
                 with best_effort():
                     render_reconcile_plan(made, err_console, full=full)
             view.take_plan(made)

@@ -30,9 +30,17 @@ def end_with(
 
     with best_effort():
         _show(result, as_json, is_abort=is_abort, topology=topology, full=full)
-    error = _error_of(result, is_abort=is_abort)
+    error = error_of_run(result, is_abort=is_abort)
     if error is not None:
         raise error
+
+
+def show_one_of_several(result: RunResult, *, topology: Topology, full: bool) -> None:
+    """How one of several runs of a command ended, for a person."""
+    from orchestrator.cli.output import best_effort
+
+    with best_effort():
+        _show(result, False, is_abort=False, topology=topology, full=full)
 
 
 def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topology | None, full: bool) -> None:
@@ -51,7 +59,7 @@ def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topolog
         render_result(result, console, full=full)
 
 
-def _error_of(result: RunResult, *, is_abort: bool) -> DcctlError | None:
+def error_of_run(result: RunResult, *, is_abort: bool = False) -> DcctlError | None:
     """What a run ends with that did not come to what was asked for."""
     from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
     from orchestrator.runs.way_back import ForGood, ways_out
@@ -106,9 +114,8 @@ def _summary(result: RunResult, *, is_abort: bool) -> str:
     elif result.reason and result.outcome == "ok":
         summary += f". But: {result.reason}"
     if result.outcome == "ok" and result.plan["verb"] == "failover":
-        summary += (
-            f". Predicted: {_predicted(result.predicted)}. When {result.source} is back: dcctl failback FILE"
-        )
+        back = f"dcctl failback FILE --to {result.source}"
+        summary += f". Predicted: {_predicted(result.predicted)}. When {result.source} is back: {back}"
     journal = _own_journal(result)
     if journal:
         summary += f". To be imported: dcctl history FILE --import {journal}"

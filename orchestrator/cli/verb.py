@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from orchestrator.errors import DcctlError
     from orchestrator.runs.engine import OnEvent
     from orchestrator.runs.live.procedure import Approve, OnPlan
-    from orchestrator.runs.plan import Plan
+    from orchestrator.runs.plan import GateResult, Plan
     from orchestrator.topology.model import Topology
     from orchestrator.verbs.live.run_result import RunResult
 
@@ -50,7 +50,7 @@ def run_verb(
 
     def show_plan(plan: Plan) -> None:
         _write_files(plan, out, graph)
-        if "done_by" not in plan.facts:
+        if not plan.done_by:
             with best_effort():
                 render_plan(plan, err_console, full=full)
 
@@ -130,7 +130,7 @@ def _end_dry_run(plan: Plan, show_plan: Callable[[Plan], None], as_json: bool) -
     show_plan(plan)
     summary = dry_run_line(plan, refusal_of(plan))
     emit({"plan": to_json(plan)}, as_json=as_json, summary=summary)
-    raise typer.Exit(gate_status(plan))
+    raise typer.Exit(status_of_gates(plan.gates))
 
 
 def refusal_of(plan: Plan) -> str:
@@ -140,7 +140,7 @@ def refusal_of(plan: Plan) -> str:
     return closed_text(plan.gates)[0]
 
 
-def gate_status(plan: Plan) -> int:
+def status_of_gates(gates: Iterable[GateResult]) -> int:
     """4 where a gate refuses, 7 where none does but one is unknown, 0 where all are open."""
-    outcomes = {gate.outcome for gate in plan.gates}
+    outcomes = {gate.outcome for gate in gates}
     return 4 if "refused" in outcomes else 7 if "unknown" in outcomes else 0

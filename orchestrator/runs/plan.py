@@ -234,6 +234,11 @@ class Plan:
         return f"{self.verb.capitalize()} {where}".rstrip()
 
     @property
+    def done_by(self) -> str:
+        """Id of the run that has done it already; empty where it is still to be done."""
+        return str(self.facts.get("done_by", ""))
+
+    @property
     def digest(self) -> str:
         """Digest of the whole plan."""
         return digest(to_json(self))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.plan import Plan, Step
+from orchestrator.runs.prices import price_in_words
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed, plural
 
@@ -45,6 +46,14 @@ def question_of(plan: Plan) -> Question:
     )
     name, name_is = _name(plan)
     return Question(title=f"{plan.way} (topology {plan.topology})", rows=rows, name=name, name_is=name_is)
+
+
+def question_of_several(plans: Sequence[Plan]) -> Question:
+    """The question about several moves of one topology, which are approved together: each with its price."""
+    first = plans[0]
+    rows = [(f"{plan.source} → {plan.target}", price_in_words(plan)) for plan in plans]
+    title = f"{first.verb} of {len(plans)} clusters, one after the other (topology {first.topology})"
+    return Question(title=title, rows=tuple(rows), name=first.topology, name_is="the topology")
 
 
 def question_of_apply(plan: Plan, changes: int) -> Question:

@@ -69,22 +69,26 @@ def test_a_move_right_after_a_move_wants_a_word(verb: str) -> None:
         (moved(60, outcome="undone"), "ok"),
         (moved(60, outcome="refused"), "ok"),
         (moved(60, outcome="incomplete"), "ok"),
-        (moved(60, source="north", target="south"), "refused"),
+        (moved(60, source="north", target="south"), "ok"),
+        (moved(60, source="north", target="west"), "refused"),
+        (moved(60, source="west", target="south"), "refused"),
         (replace(moved(60), verb="fence"), "ok"),
         (replace(moved(60), verb="apply"), "ok"),
         (moved(-5), "refused"),
     ],
 )
 def test_what_counts_as_a_move(run: EarlierRun, expected: str) -> None:
-    """Whatever moved applications of this file; an open run is for another gate; clocks may differ."""
-    assert cooldown_gate(after(run), FILE, NOW_S, "").outcome == expected
+    """Whatever led out of their home or into it, of another home nothing; an open run is for another gate;
+    clocks may differ.
+    """
+    assert cooldown_gate(after(run), FILE, NOW_S, "", home="west").outcome == expected
 
 
 def test_the_file_says_how_long_it_has_to_be_quiet() -> None:
     """0 lets moves follow each other."""
     for cooldown_s, expected in ((0.0, "ok"), (30.0, "ok"), (90.0, "refused")):
         file = replace(FILE, failover=replace(FILE.failover, quiet_after_move_s=cooldown_s))
-        gate = cooldown_gate(after(moved(60)), file, NOW_S, "")
+        gate = cooldown_gate(after(moved(60)), file, NOW_S, "", home="west")
         assert gate.outcome == expected
     assert "r1" in gate.measured
     assert "--acknowledge" in gate.hint

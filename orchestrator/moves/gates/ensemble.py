@@ -85,9 +85,10 @@ def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str)
 
 
 def not_flapping(s: Situation) -> GateResult:
-    """No move has ended just now, or somebody answers for this one."""
+    """No move of these applications has ended just now, or somebody answers for this one."""
     part = s.seen.coordination
-    return as_far_as_known(part, cooldown_gate(part, s.topology, s.seen.at_s, s.words.acknowledge))
+    found = cooldown_gate(part, s.topology, s.seen.at_s, s.words.acknowledge, home=s.way.home)
+    return as_far_as_known(part, found)
 
 
 def source_primary(s: Situation) -> GateResult:
@@ -149,20 +150,22 @@ def _not_seen_there(run: EarlierRun, limit: str) -> GateResult:
 
 
 def cooldown_gate(
-    part: Part[CoordinationState], topology: Topology, now_s: float, acknowledged: str
+    part: Part[CoordinationState], topology: Topology, now_s: float, acknowledged: str, *, home: str
 ) -> GateResult:
-    """No move of this topology has ended just now, or somebody answers for the next one.
+    """No move out of or into `home` has ended just now, or somebody answers for the next one.
 
     Applications that were moved are still warming up, and two operators who each see their own side sick
-    would move them to and fro.
+    would move them to and fro. Those of another home, as a second source that is lost, wait for nobody.
     """
     cooldown_s = topology.failover.cooldown_s
-    limit = f"at least {_minutes(cooldown_s)} since the last move"
+    limit = f"at least {_minutes(cooldown_s)} since the last move out of or into {home}"
     if part.value is None:
         return absent("not-flapping", part, limit)
-    newest = _newest_done(part.value)
+    newest = _newest_done(part.value, home)
     if newest is None:
-        return gate_result("not-flapping", "ok", "no earlier move", limit, "no move has been made yet")
+        return gate_result(
+            "not-flapping", "ok", "no earlier move", limit, f"no move out of or into {home} has been made yet"
+        )
     age_s = max(0.0, now_s - (newest.ended_at_s or newest.started_at_s))
     measured = f"{newest.way} {_minutes(age_s)} ago ({newest.run_id})"
     ended, wanted = f"the last move ended {_minutes(age_s)} ago", _minutes(cooldown_s)
@@ -180,9 +183,15 @@ def cooldown_gate(
     )
 
 
-def _newest_done(state: CoordinationState) -> EarlierRun | None:
-    """The newest move of any that is done. An open one is for the gate `needed`: it is gone on with."""
-    moves = [run for run in state.runs if run.verb in MOVING_VERBS and run.outcome == "ok"]
+def _newest_done(state: CoordinationState, home: str) -> EarlierRun | None:
+    """The newest done move out of a cluster or into it. An open one is for the gate `needed`: it is gone on
+    with.
+    """
+    moves = [
+        run
+        for run in state.runs
+        if run.verb in MOVING_VERBS and run.outcome == "ok" and home in {run.source, run.target}
+    ]
     return moves[-1] if moves else None
 
 

@@ -246,7 +246,7 @@ def _nothing_to_do(ended: Ended) -> RunResult:
     return RunResult(
         run_id=ended.run_id,
         outcome="nothing-to-do",
-        reason=f"{done}, by run {plan.facts['done_by']}",
+        reason=f"{done}, by run {plan.done_by}",
         source=plan.source,
         target=plan.target,
         asked_at_s=timing.started_at_s,

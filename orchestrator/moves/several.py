@@ -1,0 +1,117 @@
+"""Several places that are lost at once, each left by a move of its own. Pure.
+
+A move is of one home. Sources of an aggregation whose sites are lost together have a home each, and nothing
+that one of them moves is another one's: so what was asked for once is a move for each, in file order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.request import FailoverRequest
+from orchestrator.moves.way import Way
+from orchestrator.moves.ways import way_to_fail_over
+from orchestrator.topology.model import Topology
+from orchestrator.topology.standby import standbys_of
+from orchestrator.wording import listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failovers:
+    """What one command asks for. `requests`: one a move, in the order in which they are made; `waiting`:
+    clusters that are lost as well, whose applications go nowhere by the file, or to a place that is lost too.
+    """
+
+    requests: tuple[FailoverRequest, ...]
+    waiting: tuple[str, ...] = ()
+
+
+def failovers_of(topology: Topology, request: FailoverRequest, them: Participants) -> Failovers:
+    """One move for each lost or degraded source that the file sends elsewhere; otherwise what was asked for.
+
+    A centre that is lost with its sources is left alone: where a source's producers may go is known only once
+    its consumers are at work again. `--except` names what stays: a source as a whole, or something of one.
+
+    Raises `UsageError` for a name that goes nowhere, and `GateRefusedError` where two would write one topic.
+    """
+    said = {*request.attested, *request.sick}
+    lost = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
+    leaving = [name for name in lost if _places(topology, name, request.to, lost)]
+    if len(leaving) < 2 or not all(_is_source(topology, name) for name in leaving):
+        return Failovers(requests=(request,))
+    going = [name for name in leaving if name not in request.left_out]
+    if not going:
+        raise UsageError("--except", f"nothing is left that would go from {listed(leaving)}")
+    alone = [_of_one(topology, request, name) for name in going]
+    ways = [way_to_fail_over(topology, one, them) for one in alone]
+    _refuse_unknown(request, leaving, ways)
+    _refuse_one_topic(ways)
+    chosen = (_left_out(request, *pair) for pair in zip(alone, ways, strict=True))
+    waiting = tuple(name for name in lost if name not in leaving and _has_applications(topology, name))
+    return Failovers(requests=tuple(chosen), waiting=waiting)
+
+
+def _places(topology: Topology, cluster: str, to: str | None, lost: Sequence[str]) -> list[str]:
+    return [name for name in standbys_of(topology, cluster) if to in {None, name} and name not in lost]
+
+
+def _is_source(topology: Topology, cluster: str) -> bool:
+    return any(mirror.source == cluster for mirror in topology.replication)
+
+
+def _has_applications(topology: Topology, cluster: str) -> bool:
+    return bool(topology.producers_of(cluster) or topology.consumers_of(cluster))
+
+
+def _of_one(topology: Topology, request: FailoverRequest, cluster: str) -> FailoverRequest:
+    sites = topology.clusters[cluster].datacenters
+    return replace(
+        request,
+        attested=tuple(site for site in request.attested if site in sites),
+        sick=tuple(site for site in request.sick if site in sites),
+        left_out=(),
+    )
+
+
+def _refuse_unknown(request: FailoverRequest, leaving: Sequence[str], ways: Sequence[Way]) -> None:
+    known = list(dict.fromkeys((*leaving, *(name for way in ways for name in _names(way)))))
+    for name in request.left_out:
+        if name not in known:
+            raise UsageError(
+                f"--except {name}",
+                f"is nothing that goes from {listed(leaving)}",
+                f"known: {', '.join(known)}",
+            )
+
+
+def _names(way: Way) -> Iterator[str]:
+    yield from (item.name for item in way.items)
+    yield from way.topics
+
+
+def _left_out(request: FailoverRequest, alone: FailoverRequest, way: Way) -> FailoverRequest:
+    """A source's own part of `--except`."""
+    names = set(_names(way))
+    return replace(alone, left_out=tuple(name for name in request.left_out if name in names))
+
+
+def _refuse_one_topic(ways: Sequence[Way]) -> None:
+    """Each would be allowed by itself, and the second one refused once the first one is there."""
+    for one, other in combinations(ways, 2):
+        shared = [name for name in one.topics if name in other.topics]
+        if shared and one.entered == other.entered:
+            both = f"{one.left} and {other.left}"
+            raise GateRefusedError(
+                f"failover of {both}",
+                f"landing-alone refused: producers of both would write {listed(shared)} at {one.entered}, "
+                "and on the way home nobody could tell whose a record is. Nothing was changed",
+                f"choose which one goes: --attest-down {_site(one)}, or --attest-down {_site(other)}",
+            )
+
+
+def _site(way: Way) -> str:
+    return listed(way.topology.clusters[way.left.cluster].datacenters)

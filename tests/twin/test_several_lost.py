@@ -1,0 +1,184 @@
+"""Two sources of an aggregation are lost at once: one command, all or none, a run and a way home for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.topology.model import Topology
+from tests.twin import truths
+from tests.twin.command_line import lead_to
+from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
+from tests.twin.operator import Operator
+from tests.twin.test_into_centre import rest, unread
+
+LOST = ("--attest-down", "dc1", "--attest-down", "dc2")
+Command = Callable[..., int]
+
+
+def both_with_standby(
+    file: Topology, *, apart: bool = True, reads: str = r"(.*\.)?(orders|returns)"
+) -> Topology:
+    """What works at dc1 and dc2 goes to the centre; `apart`: each source has a topic of another name."""
+    named = {"dc2": "returns"} if apart else {}
+    clusters = {
+        name: replace(one, standby="centre") if name != "centre" else one
+        for name, one in file.clusters.items()
+    }
+    return replace(
+        file,
+        clusters=clusters,
+        topics=tuple(replace(t, name=named.get(t.cluster, t.name)) for t in file.topics),
+        replication=tuple(replace(m, topics=(named.get(m.source, "orders"),)) for m in file.replication),
+        producers=tuple(replace(p, topics=(named.get(p.cluster, "orders"),)) for p in file.producers),
+        consumers=tuple(
+            replace(c, pattern=reads) if c.pattern else replace(c, topics=(named.get(c.cluster, "orders"),))
+            for c in file.consumers
+        ),
+    )
+
+
+@pytest.fixture
+def lost(
+    estates: Estates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[Operator, Command]]:
+    """An estate of which both sources are gone, and the command line on it."""
+
+    def made(**how: Any) -> tuple[Operator, Command]:
+        operator = estates.at_work(
+            "topologies/aggregation.yaml", change=lambda file: both_with_standby(file, **how)
+        )
+        for site in ("dc1", "dc2"):
+            operator.estate.lose(site)
+        operator.estate.live(5)
+        file = lead_to(operator.estate, tmp_path, monkeypatch.setattr)
+        return operator, lambda verb, *words: run([verb, file, *words])
+
+    return made
+
+
+def test_both_go_and_come_home(lost: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each by a run of its own; nothing is skipped by anybody, and the centre's consumer reads nothing twice."""
+    operator, command = lost()
+    assert command("failover", *LOST, "--yes", "--json") == 0, capfd.readouterr().err
+    told = json.loads(capfd.readouterr().out)
+    assert [(row["source"], row["outcome"]) for row in told["moves"]] == [("dc1", "ok"), ("dc2", "ok")]
+    assert len({row["run"]["run_id"] for row in told["moves"]}) == 2
+    operator.estate.live(10)
+    assert command("failover", *LOST, "--yes", "--json") == 0
+    again = json.loads(capfd.readouterr().out)
+    assert {row["outcome"] for row in again["moves"]} == {"nothing-to-do"}
+    for site in ("dc1", "dc2"):
+        operator.estate.bring_back(site)
+    operator.estate.live(10)
+    for site in ("dc1", "dc2"):
+        assert command("failback", "--to", site, "--yes", "--acknowledge", "eve: agreed") == 0
+        operator.estate.live(5)
+    rest(operator)
+    for producer, packing in (("shop-dc1", "packing-dc1"), ("shop-dc2", "packing-dc2")):
+        assert unread(operator, packing, {producer}) == set()
+        assert unread(operator, "reporting", {producer}) == set()
+    assert truths.processed_twice(operator.estate, ["reporting"]) == {"reporting": 0}
+
+
+def test_one_that_is_refused_holds_the_other_unless_it_is_left_out(
+    lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Named with its gate; the one that may go goes with the word that the refusal names."""
+    operator, command = lost(reads=r"(.*\.)?orders|dc2\.returns")
+    assert command("failover", *LOST, "--yes") == 4
+    said = capfd.readouterr().err
+    assert "Failover dc2 → centre: landing-read refused" in said
+    assert "Failover dc1 → centre: " not in said.split("error ")[1]
+    assert "None was begun" in said
+    assert "--except dc2" in said
+    assert operator.estate.ensemble.names("/dcctl/headquarters/runs") == []
+    assert command("failover", *LOST, "--except", "dc2", "--yes") == 0
+    assert command("failover", *LOST, "--accept-unread", "reporting", "--yes") == 0
+
+
+def test_two_that_would_write_one_topic_are_refused_before_one_of_them_is_there(
+    lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each alone would be allowed; which one goes is a person's choice."""
+    _, command = lost(apart=False)
+    assert command("failover", *LOST, "--yes") == 4
+    said = capfd.readouterr().err
+    assert "landing-alone refused: producers of both would write orders at centre" in said
+    assert command("failover", *LOST, "--except", "dc2", "--yes") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "plan.json"), "is of one move, and 2 clusters are left"),
+        (("--except", "dc3"), "known: dc1, dc2, shop-dc1"),
+        (("--except", "dc1,dc2"), "nothing is left that would go from dc1, dc2"),
+        (("--except", "packing-dc1"), "goes into its centre as a whole only"),
+    ],
+)
+def test_what_cannot_be_asked_of_several(
+    words: tuple[str, ...], said: str, lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Refused with what is possible."""
+    _, command = lost()
+    assert command("failover", *LOST, *words, "--yes") == 2
+    assert said in capfd.readouterr().err
+
+
+def test_one_that_stops_on_the_way_keeps_the_other_from_nothing(
+    lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Half done is told of the one and done of the other; resumed, the same command finds nothing left."""
+    operator, command = lost()
+    operator.estate.record.harm_where(
+        lambda entry: entry.verb == "commit offset" and "packing-dc1" in str(entry), "fails"
+    )
+    assert command("failover", *LOST, "--yes", "--json") == 6
+    out, said = capfd.readouterr()
+    first, second = json.loads(out)["moves"]
+    assert (first["outcome"], second["outcome"]) == ("incomplete", "ok")
+    assert "1 done. Failover dc1 → centre: " in said
+    assert f"dcctl resume {first['run']['run_id']}" in said
+    operator.estate.record.heal()
+    assert command("failover", *LOST, "--yes") == 4, "an open run is in the way of itself"
+    assert f"dcctl resume {first['run']['run_id']}" in capfd.readouterr().err
+    assert operator.resume(first["run"]["run_id"]).outcome == "ok"
+    assert command("failover", *LOST, "--yes") == 0
+
+
+@pytest.mark.parametrize("died_at", [1, 2])
+def test_after_a_crash_the_open_run_is_gone_on_with_and_the_same_command_does_the_rest(
+    died_at: int, lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Killed in the first of two runs, or in the second."""
+    operator, command = lost()
+    group = f"packing-dc{died_at}"
+    operator.estate.record.harm_where(
+        lambda entry: entry.verb == "commit offset" and group in str(entry), "dies after"
+    )
+    with pytest.raises(ProcessDied):
+        command("failover", *LOST, "--yes")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    operator.estate.live(5)
+    runs = operator.estate.ensemble.names("/dcctl/headquarters/runs")
+    (open_run,) = [name for name in runs if not _has_ended(operator, name)]
+    capfd.readouterr()
+    assert operator.resume(open_run).outcome == "ok"
+    assert command("failover", *LOST, "--yes", "--json") == 0
+    told = json.loads(capfd.readouterr().out)["moves"]
+    assert [row["outcome"] for row in told] == [["nothing-to-do", "ok"], ["nothing-to-do"] * 2][died_at - 1]
+
+
+def _has_ended(operator: Operator, run_id: str) -> bool:
+    runs = f"/dcctl/headquarters/runs/{run_id}/"
+    nodes = operator.estate.ensemble.nodes
+    return any(path.startswith(runs) and "run-ended" in path for path in nodes)
