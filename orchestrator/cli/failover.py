@@ -117,6 +117,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             (partial(verb.preview_failover, topology, one), _run(topology, one)) for one in asked.requests
         ],
         waiting=asked.waiting,
+        later=asked.later,
         dry_run=dry_run,
         out=out,
         graph=graph,

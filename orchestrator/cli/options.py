@@ -49,7 +49,10 @@ TOPICS = typer.Option(
     [], "--topics", metavar="NAME,…", help="Only these topics, each with all that write and read it."
 )
 LEFT_OUT = typer.Option(
-    [], "--except", metavar="NAME,…", help="Applications and topics that stay where they are."
+    [],
+    "--except",
+    metavar="NAME,…",
+    help="Applications and topics that stay where they are; of several lost clusters, whole ones.",
 )
 SNAPSHOT = typer.Option(
     None, "--snapshot", help="Positions from a file of `offsets snapshot`, taken at the source."

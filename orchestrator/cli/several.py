@@ -23,6 +23,7 @@ def run_verbs(
     command: str,
     moves: Sequence[tuple[Callable[[], Plan], Execute]],
     waiting: Sequence[str],
+    later: Sequence[str],
     dry_run: bool,
     out: Path | None,
     graph: Path | None,
@@ -32,7 +33,7 @@ def run_verbs(
     full: bool,
 ) -> None:
     """Each of `moves` with its preview and how it is run; see `run_verb` for one alone. `waiting`: clusters
-    whose applications go nowhere.
+    whose applications go nowhere; `later`: those that are left by a command of their own.
 
     A plan file and a drawing are of one move. Raises `UsageError` for these, `GateRefusedError` where one of
     the moves is refused, and the gravest of what they end with.
@@ -41,10 +42,16 @@ def run_verbs(
     from orchestrator.cli.failover_view import render_plan
     from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.verb import run_verb
-    from orchestrator.errors import UsageError
     from orchestrator.runs.question import question_of
-    from orchestrator.verbs.live.several import OneMove, run_each
+    from orchestrator.verbs.live.several import run_each
 
+    for cluster in waiting:
+        err_console.print(
+            f"Applications of {cluster} wait until it is back: there is no other place for them"
+        )
+    for cluster in later:
+        sites = " ".join(f"--attest-down {dc}" for dc in topology.clusters[cluster].datacenters)
+        err_console.print(f"Applications of {cluster} go once this is done: dcctl {command} FILE {sites}")
     if len(moves) == 1:
         preview, execute = moves[0]
         run_verb(
@@ -60,10 +67,7 @@ def run_verbs(
             full=full,
         )
         return
-    for option, file in (("-o", out), ("--graph", graph)):
-        if file is not None:
-            problem = f"is of one move, and {len(moves)} clusters are left"
-            raise UsageError(f"{option} {file}", problem, "name one of them alone: --attest-down DC")
+    _refuse_files(out, graph, len(moves))
     if not dry_run:
         refuse_without_consent(command, yes=yes, instead="--dry-run tells what it would do and cost")
     plans = [preview() for preview, _ in moves]
@@ -71,20 +75,25 @@ def run_verbs(
         if not plan.done_by:
             with best_effort():
                 render_plan(plan, err_console, full=full)
-    for cluster in waiting:
-        err_console.print(
-            f"Applications of {cluster} wait until it is back: the file sends them nowhere else"
-        )
     if dry_run:
         _end_dry_run(command, plans, waiting, as_json)
     _refuse_without_leave(command, plans, waiting, yes=yes, as_json=as_json)
     ended = run_each(
-        [OneMove(preview=preview, run=_shown(execute, full=full)) for preview, execute in moves],
+        [_shown(execute, full=full) for _, execute in moves],
         plans,
         approve=lambda plan: ask(question_of(plan), yes=yes),
         on_end=lambda one: _show(one, topology=topology, full=full, as_json=as_json),
     )
     _end(command, ended, waiting, as_json)
+
+
+def _refuse_files(out: Path | None, graph: Path | None, count: int) -> None:
+    from orchestrator.errors import UsageError
+
+    for option, file in (("-o", out), ("--graph", graph)):
+        if file is not None:
+            problem = f"is of one move, and {count} clusters are left"
+            raise UsageError(f"{option} {file}", problem, "name one of them alone: --attest-down DC")
 
 
 def _refuse_without_leave(

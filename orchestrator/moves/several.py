@@ -22,12 +22,15 @@ from orchestrator.wording import listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failovers:
-    """What one command asks for. `requests`: one a move, in the order in which they are made; `waiting`:
-    clusters that are lost as well, whose applications go nowhere by the file, or to a place that is lost too.
+    """What one command asks for. `requests`: one a move, in the order in which they are made.
+
+    Of clusters that are lost as well, `waiting`: their applications go nowhere by the file, or to a place
+    that is lost too; `later`: theirs go by a command of their own, once this one is done.
     """
 
     requests: tuple[FailoverRequest, ...]
     waiting: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
 
 
 def failovers_of(topology: Topology, request: FailoverRequest, them: Participants) -> Failovers:
@@ -36,13 +39,25 @@ def failovers_of(topology: Topology, request: FailoverRequest, them: Participant
     A centre that is lost with its sources is left alone: where a source's producers may go is known only once
     its consumers are at work again. `--except` names what stays: a source as a whole, or something of one.
 
-    Raises `UsageError` for a name that goes nowhere, and `GateRefusedError` where two would write one topic.
+    Raises `UsageError` for a name that goes nowhere, and where nobody of several goes anywhere, and
+    `GateRefusedError` where two would write one topic.
     """
     said = {*request.attested, *request.sick}
     lost = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
     leaving = [name for name in lost if _places(topology, name, request.to, lost)]
-    if len(leaving) < 2 or not all(_is_source(topology, name) for name in leaving):
-        return Failovers(requests=(request,))
+    staying = [name for name in lost if not _places(topology, name, None, lost)]
+    waiting = tuple(name for name in staying if _has_applications(topology, name))
+    centres = [name for name in leaving if not _is_source(topology, name)]
+    if not leaving and len(lost) > 1 and all(_is_source(topology, name) for name in lost) and not request.to:
+        raise UsageError(
+            f"clusters {listed(lost)}",
+            "are lost together, and the file sends their applications nowhere else, or to what is lost as "
+            "well: they wait until one of these is back",
+            "attest only what is lost; `standby: CLUSTER` in the file says where applications go",
+        )
+    if len(leaving) < 2 or centres:
+        later = tuple(name for name in leaving if centres and name not in centres)
+        return Failovers(requests=(request,), waiting=waiting if leaving else (), later=later)
     going = [name for name in leaving if name not in request.left_out]
     if not going:
         raise UsageError("--except", f"nothing is left that would go from {listed(leaving)}")
@@ -51,7 +66,6 @@ def failovers_of(topology: Topology, request: FailoverRequest, them: Participant
     _refuse_unknown(request, leaving, ways)
     _refuse_one_topic(ways)
     chosen = (_left_out(request, *pair) for pair in zip(alone, ways, strict=True))
-    waiting = tuple(name for name in lost if name not in leaving and _has_applications(topology, name))
     return Failovers(requests=tuple(chosen), waiting=waiting)
 
 

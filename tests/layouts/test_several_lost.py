@@ -40,7 +40,7 @@ def test_both_go_by_one_command_and_come_home(tmp_path: Path) -> None:
         began = time.monotonic()
         done = estate.must("failover", *attested, "--yes", "--json")
         took_s = time.monotonic() - began
-        moves = json.loads(done.stdout)["moves"]
+        moves = json.loads(done)["moves"]
         assert [(one["source"], one["outcome"]) for one in moves] == [("dc1", "ok"), ("dc2", "ok")]
         told = read_ledgers(topology, simulation.ledgers)
         assert {told.at[name] for name in moving} == {"centre"}

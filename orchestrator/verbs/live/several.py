@@ -18,14 +18,7 @@ from orchestrator.runs.prices import grown_since
 from orchestrator.verbs.live.run_result import RunResult
 
 Run = Callable[[Approve], RunResult]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneMove:
-    """One of them: how it is looked at without a change, and how it is made."""
-
-    preview: Callable[[], Plan]
-    run: Run
+"""Makes one move; it is asked about a plan that costs more than the approved one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +47,7 @@ def refuse_unless_all(verb: str, plans: Sequence[Plan]) -> None:
 
 
 def run_each(
-    moves: Sequence[OneMove],
+    moves: Sequence[Run],
     plans: Sequence[Plan],
     *,
     approve: Approve,
@@ -64,9 +57,9 @@ def run_each(
     has grown since. `on_end` gets each as it ends.
     """
     found = []
-    for move, plan in zip(moves, plans, strict=True):
+    for run, plan in zip(moves, plans, strict=True):
         try:
-            ended = EndedMove(plan=plan, result=move.run(_unless_grown(plan, approve)))
+            ended = EndedMove(plan=plan, result=run(_unless_grown(plan, approve)))
         except DcctlError as error:
             ended = EndedMove(plan=plan, error=error)
         found.append(ended)
