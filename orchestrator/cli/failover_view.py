@@ -21,7 +21,7 @@ from orchestrator.cli.tables import WORST, middle_cut
 from orchestrator.runs.engine import RunState, state_from_journal, staying, steps_to_undo
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent
-from orchestrator.runs.prices import LEFT_BEHIND, price_in_words
+from orchestrator.runs.prices import LEFT_BEHIND, loss_allowed, price_in_words
 from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.wording import and_n_more
@@ -47,7 +47,7 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     if full:
         _print_steps(plan, console)
     losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)
-    render_losses(losses, console, full=full, allowed=_allowed(plan))
+    render_losses(losses, console, full=full, allowed=loss_allowed(plan))
     render_late(plan.verb, plan.source, plan.target, plan.predicted.late, console)
     render_rereads(costs_of(plan.source, plan.predicted.reread, REREAD_KEYS), console, full=full)
     render_afterwards(plan.applications, plan.target, console, full=full)
@@ -58,13 +58,6 @@ def dry_run_line(plan: Plan, refusal: str) -> str:
     """All of a plan in one line. `refusal`: which gates are closed, and why; empty where it could be done."""
     can = refusal or "it could be done"
     return f"{can}: {price_in_words(plan)}; {gates_in_words(plan.gates)}; nothing was changed"
-
-
-def _allowed(plan: Plan) -> int | None:
-    """Records that may be lost in all; None for any number."""
-    accepted, budget = plan.request.get("accept_loss"), plan.facts.get("budget", {})
-    records = accepted if accepted is not None else budget.get("records")
-    return None if records is None else int(records)
 
 
 def _print_steps(plan: Plan, console: Console) -> None:

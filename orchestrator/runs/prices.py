@@ -29,6 +29,18 @@ def grown_since(approved: Plan, fresh: Plan) -> tuple[str, ...]:
     )
 
 
+def loss_allowed(plan: Plan) -> int | None:
+    """Records that may be lost in all, by a person's word or else by the file; None for any number."""
+    accepted, budget = plan.request.get("accept_loss"), plan.facts.get("budget", {})
+    records = accepted if accepted is not None else budget.get("records")
+    return None if records is None else int(records)
+
+
+def lost_at_most(plans: Iterable[Plan]) -> int | None:
+    """Records that these moves may lose together; None where nobody knows."""
+    return _sum_at_most(row for plan in plans for row in plan.predicted.loss.values())
+
+
 def price_in_words(plan: Plan) -> str:
     """What a plan predicts of its price, all places together; see `price_text`."""
     found, facts = plan.predicted, plan.facts

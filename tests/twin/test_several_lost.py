@@ -115,6 +115,21 @@ def test_two_that_would_write_one_topic_are_refused_before_one_of_them_is_there(
     assert command("failover", *LOST, "--except", "dc2", "--yes") == 0
 
 
+def test_what_may_be_lost_is_one_number_for_all_of_them(lost: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each alone is within it, and both together are not; a person's word is for both as well."""
+    _, command = lost()
+    assert command("failover", *LOST, "--dry-run", "--json") == 0
+    losses = [
+        sum(row["at_most"] for row in plan["predicted"]["loss"].values())
+        for plan in json.loads(capfd.readouterr().out)["plans"]
+    ]
+    most = sum(losses)
+    assert max(losses) < most
+    assert command("failover", *LOST, "--accept-loss", str(most - 1), "--yes") == 4
+    assert f"at most {most} records would be lost in all of them together" in capfd.readouterr().err
+    assert command("failover", *LOST, "--accept-loss", str(most), "--yes") == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

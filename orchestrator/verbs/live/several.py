@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.errors import DcctlError, IncompleteError, OutcomeUnknownError
+from orchestrator.errors import DcctlError, GateRefusedError, IncompleteError, OutcomeUnknownError
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.live.procedure import Approve
 from orchestrator.runs.live.refusals import error_of
 from orchestrator.runs.plan import Plan
-from orchestrator.runs.prices import grown_since
+from orchestrator.runs.prices import grown_since, loss_allowed, lost_at_most
 from orchestrator.verbs.live.run_result import RunResult
 
 Run = Callable[[Approve], RunResult]
@@ -36,6 +36,7 @@ def refuse_unless_all(verb: str, plans: Sequence[Plan]) -> None:
     """
     closed = [plan for plan in plans if not plan.is_allowed and not plan.done_by]
     if not closed:
+        _refuse_over_budget(verb, [plan for plan in plans if not plan.done_by])
         return
     told = [(plan, *closed_text(plan.gates)) for plan in closed]
     said = "; ".join(f"{plan.way}: {why}" for plan, why, _ in told)
@@ -44,6 +45,18 @@ def refuse_unless_all(verb: str, plans: Sequence[Plan]) -> None:
         ways.append(f"--except {','.join(plan.source for plan in closed)} leaves what is refused where it is")
     kind = error_of(gate for plan in closed for gate in plan.gates)
     raise kind(f"{verb} of {len(plans)} clusters", f"{said}. None was begun", "; ".join(ways))
+
+
+def _refuse_over_budget(verb: str, plans: Sequence[Plan]) -> None:
+    """What may be lost is one number, of the file or of a person, however many moves it is lost in."""
+    lost, allowed = lost_at_most(plans), loss_allowed(plans[0]) if plans else None
+    if lost is not None and allowed is not None and lost > allowed:
+        raise GateRefusedError(
+            f"{verb} of {len(plans)} clusters",
+            f"loss-within-budget refused: at most {lost:,} records would be lost in all of them together, "
+            f"more than the {allowed:,} that may be lost. None was begun",
+            f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
+        )
 
 
 def run_each(
