@@ -45,7 +45,7 @@ def test_a_good_failover_ends_with_what_was_predicted_and_what_comes_next(
     """What is not known is not taken for nothing."""
     said = last_lines(capsys)
     assert "Predicted: at most 781 records lost, at most 1,500 records read again" in said
-    assert said.endswith("When west is back: dcctl failback FILE\n")
+    assert said.endswith("When west is back: dcctl failback FILE --to west\n")
     unknown = last_lines(capsys, predicted={"loss": {}, "reread": {"billing": {"at_most": None}}})
     assert "an unknown number of records lost, an unknown number of records read again" in unknown
     assert "failback" not in last_lines(capsys, plan={"verb": "switchover", "topology": "t"})
