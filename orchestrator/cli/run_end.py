@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from orchestrator.errors import DcctlError
@@ -20,37 +23,50 @@ def end_with(
     is_abort: bool = False,
     topology: Topology | None = None,
     full: bool = False,
+    beside: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Print the outcome; anything but what was asked for ends with its own status, printed or not.
 
+    `beside`: what `--json` has as well.
     `is_abort`: being undone is what was asked for. With `topology` it is said how the run can be measured.
     `full`: every step and position is named, not only the worst.
     """
     from orchestrator.cli.output import best_effort
 
     with best_effort():
-        _show(result, as_json, is_abort=is_abort, topology=topology, full=full)
+        _show(result, as_json, is_abort=is_abort, topology=topology, full=full, beside=beside)
     error = error_of_run(result, is_abort=is_abort)
     if error is not None:
         raise error
 
 
-def show_one_of_several(result: RunResult, *, topology: Topology, full: bool) -> None:
-    """How one of several runs of a command ended, for a person."""
-    from orchestrator.cli.output import best_effort
+def show_one_of_several(result: RunResult, *, topology: Topology, full: bool, is_line_only: bool) -> None:
+    """How one of several runs of a command ended, for a person; or its line alone, on stderr."""
+    from orchestrator.cli.output import best_effort, err_console
 
     with best_effort():
-        _show(result, False, is_abort=False, topology=topology, full=full)
+        if is_line_only:
+            err_console.print(escape(_summary(result, is_abort=False) + _how_to_measure(result, topology)))
+        else:
+            _show(result, False, is_abort=False, topology=topology, full=full)
 
 
-def _show(result: RunResult, as_json: bool, *, is_abort: bool, topology: Topology | None, full: bool) -> None:
+def _show(
+    result: RunResult,
+    as_json: bool,
+    *,
+    is_abort: bool,
+    topology: Topology | None,
+    full: bool,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     from orchestrator.cli.output import console, emit
     from orchestrator.cli.result_view import render_result
 
     summary = _summary(result, is_abort=is_abort) + _how_to_measure(result, topology)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
         emit(
-            result.as_json(),
+            {**result.as_json(), **beside},
             as_json=as_json,
             summary=summary,
             render=lambda console: render_result(result, console, full=full),

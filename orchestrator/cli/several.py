@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.cli.verb import Execute
+    from orchestrator.errors import DcctlError
     from orchestrator.runs.live.procedure import Approve
     from orchestrator.runs.plan import Plan
     from orchestrator.topology.model import Topology
@@ -35,15 +37,13 @@ def run_verbs(
     """Each of `moves` with its preview and how it is run; see `run_verb` for one alone. `waiting`: clusters
     whose applications go nowhere; `later`: those that are left by a command of their own.
 
-    A plan file and a drawing are of one move. Raises `UsageError` for these, `GateRefusedError` where one of
-    the moves is refused, and the gravest of what they end with.
+    A plan file and a drawing are of one move. Raises `UsageError` for these, what keeps all of them back, and
+    what they end with (`error_of_all`).
     """
-    from orchestrator.cli.consent import ask, refuse_without_consent
+    from orchestrator.cli.consent import refuse_without_consent
     from orchestrator.cli.failover_view import render_plan
     from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.verb import run_verb
-    from orchestrator.runs.question import question_of
-    from orchestrator.verbs.live.several import run_each
 
     for cluster in waiting:
         err_console.print(
@@ -51,7 +51,10 @@ def run_verbs(
         )
     for cluster in later:
         sites = " ".join(f"--attest-down {dc}" for dc in topology.clusters[cluster].datacenters)
-        err_console.print(f"Applications of {cluster} go once this is done: dcctl {command} FILE {sites}")
+        err_console.print(
+            f"Applications of {cluster} go by a command of their own: dcctl {command} FILE {sites}"
+        )
+    beside = {"waiting": list(waiting), "later": list(later)} if waiting or later else {}
     if len(moves) == 1:
         preview, execute = moves[0]
         run_verb(
@@ -65,6 +68,7 @@ def run_verbs(
             as_json=as_json,
             topology=topology,
             full=full,
+            beside=beside,
         )
         return
     _refuse_files(out, graph, len(moves))
@@ -76,15 +80,53 @@ def run_verbs(
             with best_effort():
                 render_plan(plan, err_console, full=full)
     if dry_run:
-        _end_dry_run(command, plans, waiting, as_json)
-    _refuse_without_leave(command, plans, waiting, yes=yes, as_json=as_json)
-    ended = run_each(
-        [_shown(execute, full=full) for _, execute in moves],
-        plans,
-        approve=lambda plan: ask(question_of(plan), yes=yes),
-        on_end=lambda one: _show(one, topology=topology, full=full, as_json=as_json),
-    )
-    _end(command, ended, waiting, as_json)
+        _end_dry_run(command, plans, beside, as_json)
+    runs = [_shown(execute, full=full) for _, execute in moves]
+    show = partial(_show, topology=topology, full=full, as_json=as_json)
+    _run(command, runs, plans, beside, show, yes=yes, as_json=as_json)
+
+
+def _run(
+    command: str,
+    runs: Sequence[Run],
+    plans: Sequence[Plan],
+    beside: Mapping[str, Any],
+    show: Callable[[EndedMove], None],
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    from orchestrator.cli.consent import ask
+    from orchestrator.errors import DeclinedError, GateRefusedError
+    from orchestrator.runs.question import question_of, question_of_several
+    from orchestrator.verbs.live.several import error_of_all, run_together
+
+    ended: list[EndedMove] = []
+
+    def on_end(one: EndedMove) -> None:
+        ended.append(one)
+        show(one)
+
+    try:
+        run_together(
+            runs,
+            plans,
+            ask=lambda wanted: ask(question_of_several(wanted), yes=yes),
+            approve=lambda plan: ask(question_of(plan), yes=yes),
+            on_end=on_end,
+        )
+    except (GateRefusedError, DeclinedError) as error:
+        if as_json:
+            came_to = "declined" if isinstance(error, DeclinedError) else "refused"
+            told = {"outcome": came_to, "problem": error.problem, "hint": error.hint}
+            _emit_plans(plans, {**told, **beside}, as_json=True, summary=came_to)
+        raise
+    except KeyboardInterrupt:
+        _emit_ends(command, plans, ended, beside, as_json=as_json)
+        raise
+    errors = _emit_ends(command, plans, ended, beside, as_json=as_json)
+    if any(errors):
+        raise error_of_all(ended, errors)
 
 
 def _refuse_files(out: Path | None, graph: Path | None, count: int) -> None:
@@ -94,31 +136,6 @@ def _refuse_files(out: Path | None, graph: Path | None, count: int) -> None:
         if file is not None:
             problem = f"is of one move, and {count} clusters are left"
             raise UsageError(f"{option} {file}", problem, "name one of them alone: --attest-down DC")
-
-
-def _refuse_without_leave(
-    command: str, plans: Sequence[Plan], waiting: Sequence[str], *, yes: bool, as_json: bool
-) -> None:
-    """Raise `GateRefusedError` where a gate of any is closed, and `DeclinedError` where a person says no."""
-    from orchestrator.cli.consent import ask
-    from orchestrator.errors import DeclinedError, GateRefusedError
-    from orchestrator.runs.question import question_of_several
-    from orchestrator.verbs.live.several import refuse_unless_all
-
-    is_done = all(plan.done_by for plan in plans)
-    problem: DeclinedError | GateRefusedError = DeclinedError(
-        f"{command} of {len(plans)} clusters", "declined. Nothing was changed"
-    )
-    try:
-        refuse_unless_all(command, plans)
-        if is_done or ask(question_of_several(plans), yes=yes):
-            return
-    except GateRefusedError as refused:
-        problem = refused
-    if as_json:
-        came_to = "declined" if isinstance(problem, DeclinedError) else "refused"
-        _emit(plans, waiting, as_json=True, summary=came_to, outcome=came_to)
-    raise problem
 
 
 def _shown(execute: Execute, *, full: bool) -> Run:
@@ -134,53 +151,78 @@ def _shown(execute: Execute, *, full: bool) -> Run:
 
 
 def _show(one: EndedMove, *, topology: Topology, full: bool, as_json: bool) -> None:
-    """How one has ended, before the next begins; with `--json` all of them are one document at the end."""
+    """How one has ended, before the next begins; with `--json` only the line, for all are one document."""
     from orchestrator.cli.output import print_error
     from orchestrator.cli.run_end import show_one_of_several
 
     if one.error is not None:
         print_error(one.error)
-    elif one.result is not None and not as_json:
-        show_one_of_several(one.result, topology=topology, full=full)
+    elif one.result is not None:
+        show_one_of_several(one.result, topology=topology, full=full, is_line_only=as_json)
 
 
-def _end_dry_run(command: str, plans: Sequence[Plan], waiting: Sequence[str], as_json: bool) -> None:
+def _end_dry_run(command: str, plans: Sequence[Plan], beside: Mapping[str, Any], as_json: bool) -> None:
     from orchestrator.cli.failover_view import dry_run_line
     from orchestrator.cli.verb import refusal_of, status_of_gates
+    from orchestrator.verbs.live.several import refusal_of_all
 
     told = "; ".join(f"{plan.way}: {dry_run_line(plan, refusal_of(plan))}" for plan in plans)
-    _emit(plans, waiting, as_json=as_json, summary=f"{command} of {len(plans)} clusters: {told}")
-    raise typer.Exit(status_of_gates([gate for plan in plans if not plan.done_by for gate in plan.gates]))
+    refusal, status = refusal_of_all(plans), 0
+    if refusal is not None:
+        # What is closed stands at its plan already; what all of them together are refused for does not.
+        status = status_of_gates([gate for plan in plans if not plan.done_by for gate in plan.gates])
+        told = told if status else refusal.problem
+    _emit_plans(plans, beside, as_json=as_json, summary=f"{command} of {len(plans)} clusters: {told}")
+    if refusal is not None and not status:
+        raise refusal
+    raise typer.Exit(status)
 
 
-def _emit(plans: Sequence[Plan], waiting: Sequence[str], *, as_json: bool, summary: str, **more: Any) -> None:
+def _emit_plans(plans: Sequence[Plan], more: Mapping[str, Any], *, as_json: bool, summary: str) -> None:
     from orchestrator.cli.output import emit
     from orchestrator.runs.plan import to_json
 
-    told = {"plans": [to_json(plan) for plan in plans], "waiting": list(waiting)}
-    emit({**more, **told}, as_json=as_json, summary=summary)
+    emit({**more, "plans": [to_json(plan) for plan in plans]}, as_json=as_json, summary=summary)
 
 
-def _end(command: str, ended: Sequence[EndedMove], waiting: Sequence[str], as_json: bool) -> None:
-    """One line of all, or one document; what did not end well ends the command."""
+def _emit_ends(
+    command: str,
+    plans: Sequence[Plan],
+    ended: Sequence[EndedMove],
+    beside: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> list[DcctlError | None]:
+    """One line of all, or one document. Returns the error of each that has ended; None: it ended well."""
     from orchestrator.cli.output import emit
     from orchestrator.cli.run_end import error_of_run
-    from orchestrator.verbs.live.several import error_of_all
 
-    errors = [one.error or (one.result and error_of_run(one.result)) or None for one in ended]
-    rows = [
-        {
-            "source": one.plan.source,
-            "target": one.plan.target,
-            "outcome": one.result.outcome if one.result is not None else "not begun",
-            "problem": "" if one.error is None else one.error.problem,
-            "run": None if one.result is None else one.result.as_json(),
-        }
-        for one in ended
-    ]
+    errors = [one.error if one.result is None else error_of_run(one.result) for one in ended]
+    rows = []
+    for at, plan in enumerate(plans):
+        one, error = (ended[at], errors[at]) if at < len(ended) else (None, None)
+        result = one.result if one is not None else None
+        told = (
+            None
+            if error is None
+            else {"status": error.exit_status, "problem": error.problem, "hint": error.hint}
+        )
+        rows.append(
+            {
+                "source": plan.source,
+                "target": plan.target,
+                # Of one that was interrupted the journal tells how far it has come.
+                "outcome": result.outcome
+                if result is not None
+                else "interrupted"
+                if one is None
+                else "not-begun",
+                "error": told,
+                "run": None if result is None else result.as_json(),
+            }
+        )
     done = sum(error is None for error in errors)
-    summary = f"{command} of {len(ended)} clusters: {done} done"
-    if as_json or done == len(ended):
-        emit({"moves": rows, "waiting": list(waiting)}, as_json=as_json, summary=summary)
-    if done < len(ended):
-        raise error_of_all(command, ended, errors)
+    summary = f"{command} of {len(plans)} clusters: {done} done"
+    if as_json or done == len(plans):
+        emit({"moves": rows, **beside}, as_json=as_json, summary=summary)
+    return errors

@@ -127,6 +127,19 @@ def _refuse_unknown(name: str, said: str, kind: str, known: Collection[str]) -> 
         raise UsageError(f"{said} {name}", f"there is no such {kind}; the file has: {', '.join(known)}")
 
 
+def refuse_unknown_sites(topology: Topology, request: FailoverRequest) -> None:
+    """Raise `UsageError` for a site that the file does not have, and for some down and others degraded."""
+    for option, named in (("--attest-down", request.attested), ("--attest-degraded", request.sick)):
+        for dc in named:
+            refuse_unknown_site(topology, dc, option)
+    if request.attested and request.sick:
+        raise UsageError(
+            "failover",
+            "a site is either down or degraded, not both",
+            "use --attest-down where nothing answers, --attest-degraded where a part does",
+        )
+
+
 def accepted_unread(topology: Topology, names: Collection[str]) -> tuple[str, ...]:
     """Consumers of the file that may miss new records. Raises `UsageError` for one that it does not have."""
     for name in names:
@@ -139,15 +152,7 @@ def mirror_to_fail_over(topology: Topology, request: FailoverRequest) -> Replica
 
     Raises `UsageError` naming the choices where the request fits none, or more than one.
     """
-    for option, named in (("--attest-down", request.attested), ("--attest-degraded", request.sick)):
-        for dc in named:
-            refuse_unknown_site(topology, dc, option)
-    if request.attested and request.sick:
-        raise UsageError(
-            "failover",
-            "a site is either down or degraded, not both",
-            "use --attest-down where nothing answers, --attest-degraded where a part does",
-        )
+    refuse_unknown_sites(topology, request)
     if request.to is not None:
         refuse_unknown_cluster(topology, request.to, "--to")
     into_target = [m for m in topology.replication if request.to in (None, m.target)]

@@ -52,7 +52,9 @@ def question_of_several(plans: Sequence[Plan]) -> Question:
     """The question about several moves of one topology, which are approved together: each with its price."""
     first = plans[0]
     rows = [(f"{plan.source} → {plan.target}", price_in_words(plan)) for plan in plans]
-    title = f"{first.verb} of {len(plans)} clusters, one after the other (topology {first.topology})"
+    rows += _for_good(step for plan in plans for step in plan.steps if step.irreversible)
+    title = f"{first.verb.capitalize()} of {listed(plan.source for plan in plans)}, one after the other"
+    title += f" (topology {first.topology})"
     return Question(title=title, rows=tuple(rows), name=first.topology, name_is="the topology")
 
 

@@ -80,4 +80,4 @@ def test_a_place_that_is_named_takes_those_alone_who_go_there() -> None:
     """`--to` chooses among several."""
     found = asked(TWO, {"dc1": "reserve", "dc2": "centre"}, "dc1", "dc2", to="reserve")
     assert [(one.attested, one.to) for one in found.requests] == [(("dc1", "dc2"), "reserve")]
-    assert found.waiting == ()
+    assert (found.waiting, found.later) == ((), ("dc2",))

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.cli.output import err_console
+from orchestrator.runs.live.journal import about_this_process, lock_path
 from orchestrator.topology.model import Topology
 from tests.twin import truths
 from tests.twin.command_line import lead_to
@@ -92,14 +94,16 @@ def test_one_that_is_refused_holds_the_other_unless_it_is_left_out(
     lost: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Named with its gate; the one that may go goes with the word that the refusal names."""
-    operator, command = lost(reads=r"(.*\.)?orders|dc2\.returns")
+    _, command = lost(reads=r"(.*\.)?orders|dc2\.returns")
     assert command("failover", *LOST, "--yes") == 4
     said = capfd.readouterr().err
     assert "Failover dc2 → centre: landing-read refused" in said
     assert "Failover dc1 → centre: " not in said.split("error ")[1]
     assert "None was begun" in said
     assert "--except dc2" in said
-    assert operator.estate.ensemble.names("/dcctl/headquarters/runs") == []
+    assert ended_with(command, capfd) == ["refused", "refused"], (
+        "the journal has both, and what was said for each"
+    )
     assert command("failover", *LOST, "--except", "dc2", "--yes") == 0
     assert command("failover", *LOST, "--accept-unread", "reporting", "--yes") == 0
 
@@ -127,6 +131,7 @@ def test_what_may_be_lost_is_one_number_for_all_of_them(lost: Any, capfd: pytest
     assert max(losses) < most
     assert command("failover", *LOST, "--accept-loss", str(most - 1), "--yes") == 4
     assert f"at most {most} records would be lost in all of them together" in capfd.readouterr().err
+    assert command("failover", *LOST, "--accept-loss", str(most - 1), "--dry-run") == 4
     assert command("failover", *LOST, "--accept-loss", str(most), "--yes") == 0
 
 
@@ -137,6 +142,8 @@ def test_what_may_be_lost_is_one_number_for_all_of_them(lost: Any, capfd: pytest
         (("--except", "dc3"), "known: dc1, dc2, shop-dc1"),
         (("--except", "dc1,dc2"), "nothing is left that would go from dc1, dc2"),
         (("--except", "packing-dc1"), "goes into its centre as a whole only"),
+        (("--attest-down", "dc3"), "there is no such data centre"),
+        (("--attest-degraded", "centre"), "a site is either down or degraded"),
     ],
 )
 def test_what_cannot_be_asked_of_several(
@@ -160,7 +167,7 @@ def test_one_that_stops_on_the_way_keeps_the_other_from_nothing(
     out, said = capfd.readouterr()
     first, second = json.loads(out)["moves"]
     assert (first["outcome"], second["outcome"]) == ("incomplete", "ok")
-    assert "1 done. Failover dc1 → centre: " in said
+    assert "1 of 2 done. Failover dc1 → centre: " in said
     assert f"dcctl resume {first['run']['run_id']}" in said
     operator.estate.record.heal()
     assert command("failover", *LOST, "--yes") == 4, "an open run is in the way of itself"
@@ -197,3 +204,87 @@ def _has_ended(operator: Operator, run_id: str) -> bool:
     runs = f"/dcctl/headquarters/runs/{run_id}/"
     nodes = operator.estate.ensemble.nodes
     return any(path.startswith(runs) and "run-ended" in path for path in nodes)
+
+
+def ended_with(command: Command, capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """The outcome of each run that the journal has."""
+    capfd.readouterr()
+    assert command("history", "--json") == 0
+    return [run["outcome"] for run in json.loads(capfd.readouterr().out)["runs"]]
+
+
+def test_who_says_no_is_in_the_journal_and_nothing_was_begun(
+    lost: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One question for both, with what cannot be rolled back; the topology is what is to be typed."""
+    _, command = lost()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(err_console, "input", lambda *_, **__: "dc1")
+    assert command("failover", *LOST) == 8
+    said = capfd.readouterr().err
+    assert "Failover of dc1, dc2, one after the other (topology headquarters)" in said
+    assert said.count("not rolled back") >= 1
+    assert ended_with(command, capfd) == ["declined", "declined"]
+
+
+def test_who_holds_the_lock_comes_before_what_is_refused(lost: Any) -> None:
+    """Status 5, as with one move."""
+    operator, command = lost()
+    held_by = about_this_process("failback --to dc9", "r1")
+    operator.estate.ensemble.acquire(lock_path("headquarters"), held_by)
+    assert command("failover", *LOST, "--yes") == 5
+
+
+def when_the_first_is_done(operator: Operator, happens: Callable[[], None]) -> None:
+    """Something becomes of the world between the two runs."""
+    seen: list[str] = []
+
+    def is_it(entry: Any) -> bool:
+        if "run-ended" in str(entry) and not seen:
+            seen.append(str(entry))
+            happens()
+        return False
+
+    operator.estate.record.harm_where(is_it, "fails")
+
+
+def test_one_that_has_answered_meanwhile_is_not_left_by_the_word_of_before(
+    lost: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A person has attested another outage; the same command again attests this one."""
+    operator, command = lost()
+    estate = operator.estate
+
+    def comes_and_goes() -> None:
+        estate.bring_back("dc2", applications=True)
+        estate.live(30)
+        estate.lose("dc2")
+        estate.live(8)
+
+    when_the_first_is_done(operator, comes_and_goes)
+    assert command("failover", *LOST, "--yes", "--json") == 6
+    out, said = capfd.readouterr()
+    first, second = json.loads(out)["moves"]
+    assert (first["outcome"], second["outcome"]) == ("ok", "not-begun")
+    assert second["error"]["status"] == 4
+    assert "dc2 has answered since it was approved that it is down" in second["error"]["problem"]
+    assert "1 done" in said
+    estate.record.heal()
+    assert command("failover", *LOST, "--yes") == 0
+
+
+def test_two_with_one_group_id_are_refused_before_one_of_them_is_there(
+    estates: Estates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The centre takes positions of a group only while it has no members."""
+
+    def one_group(file: Topology) -> Topology:
+        made = both_with_standby(file)
+        packing = (replace(c, group="packing") if "packing" in c.name else c for c in made.consumers)
+        return replace(made, consumers=tuple(packing))
+
+    operator = estates.at_work("topologies/aggregation.yaml", change=one_group)
+    file = lead_to(operator.estate, tmp_path, monkeypatch.setattr)
+    assert run(["failover", file, *LOST, "--yes"]) == 4
+    said = capfd.readouterr().err
+    assert "packing-dc1 of dc1 and packing-dc2 of dc2 have the same group id packing" in said

@@ -1,7 +1,8 @@
-"""Several moves that were asked for at once: all are allowed or none begins, and each is a run of its own.
+"""Several failovers that were asked for at once: all are allowed or none begins, and each is its own run.
 
 One after the other, for the lock of a topology is held by one run. What becomes of one of them keeps none of
-the others back: each has its own home, and its gates are asked once more before it begins.
+the others back: each has its own home, and its gates are asked once more before it begins. What a person has
+approved is held against what each finds then: the outage, the price, and the loss of all of them together.
 """
 
 from __future__ import annotations
@@ -9,16 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.errors import DcctlError, GateRefusedError, IncompleteError, OutcomeUnknownError
+from orchestrator.errors import (
+    DcctlError,
+    DeclinedError,
+    GateRefusedError,
+    GateUnknownError,
+    IncompleteError,
+    LockHeldError,
+    OutcomeUnknownError,
+)
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.live.procedure import Approve
 from orchestrator.runs.live.refusals import error_of
+from orchestrator.runs.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.prices import grown_since, loss_allowed, lost_at_most
 from orchestrator.verbs.live.run_result import RunResult
+from orchestrator.wording import listed
 
 Run = Callable[[Approve], RunResult]
-"""Makes one move; it is asked about a plan that costs more than the approved one."""
+"""Makes one move; it is asked about the plan that it has made under the lock."""
+AskAll = Callable[[Sequence[Plan]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,67 +42,61 @@ class EndedMove:
     error: DcctlError | None = None
 
 
-def refuse_unless_all(verb: str, plans: Sequence[Plan]) -> None:
-    """Raise `GateRefusedError`, or `GateUnknownError`, naming each move that a gate does not allow. One that
-    an earlier run has made already is in nobody's way.
+def refusal_of_all(plans: Sequence[Plan]) -> GateRefusedError | None:
+    """What keeps all of them back: each that a gate does not allow, or their loss together. One that an
+    earlier run has made already is in nobody's way.
     """
-    closed = [plan for plan in plans if not plan.is_allowed and not plan.done_by]
+    wanted = [plan for plan in plans if not plan.done_by]
+    closed = [plan for plan in wanted if not plan.is_allowed]
     if not closed:
-        _refuse_over_budget(verb, [plan for plan in plans if not plan.done_by])
-        return
+        return _over_budget(wanted)
     told = [(plan, *closed_text(plan.gates)) for plan in closed]
     said = "; ".join(f"{plan.way}: {why}" for plan, why, _ in told)
     ways = [f"{plan.way}: {hint}" for plan, _, hint in told if hint]
-    if len(closed) < len(plans):
+    if len(closed) < len(wanted):
         ways.append(f"--except {','.join(plan.source for plan in closed)} leaves what is refused where it is")
     kind = error_of(gate for plan in closed for gate in plan.gates)
-    raise kind(f"{verb} of {len(plans)} clusters", f"{said}. None was begun", "; ".join(ways))
+    return kind(_subject(plans), f"{said}. None was begun", "; ".join(ways))
 
 
-def _refuse_over_budget(verb: str, plans: Sequence[Plan]) -> None:
-    """What may be lost is one number, of the file or of a person, however many moves it is lost in."""
-    lost, allowed = lost_at_most(plans), loss_allowed(plans[0]) if plans else None
-    if lost is not None and allowed is not None and lost > allowed:
-        raise GateRefusedError(
-            f"{verb} of {len(plans)} clusters",
-            f"loss-within-budget refused: at most {lost:,} records would be lost in all of them together, "
-            f"more than the {allowed:,} that may be lost. None was begun",
-            f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
-        )
-
-
-def run_each(
-    moves: Sequence[Run],
+def run_together(
+    runs: Sequence[Run],
     plans: Sequence[Plan],
     *,
+    ask: AskAll,
     approve: Approve,
     on_end: Callable[[EndedMove], None],
 ) -> tuple[EndedMove, ...]:
-    """Make them, in order. `plans`: as they were approved together; `approve` is asked about one whose price
-    has grown since. `on_end` gets each as it ends.
+    """Make them, in order. `plans`: as they were looked at without the lock, in the order of `runs`.
+
+    `ask` is asked about all that is to be done, `approve` about one whose price has grown since; `on_end`
+    gets each as it ends. Raises `GateRefusedError` where not all are allowed, `LockHeldError`, and
+    `DeclinedError`: then none was begun, and the journal has each that was wanted, with what a person had
+    set aside for it.
     """
-    found = []
-    for run, plan in zip(moves, plans, strict=True):
+    wanted = [plan for plan in plans if not plan.done_by]
+    problem: DcctlError | None = refusal_of_all(plans)
+    if problem is None and wanted and not ask(wanted):
+        problem = DeclinedError(_subject(plans), "declined. Nothing was changed")
+    if problem is not None:
+        raise _journaled(problem, [run for run, plan in zip(runs, plans, strict=True) if not plan.done_by])
+    known, ended = list(plans), []
+    for at, run in enumerate(runs):
         try:
-            ended = EndedMove(plan=plan, result=run(_unless_grown(plan, approve)))
+            one = EndedMove(plan=plans[at], result=run(_as_approved(known, at, approve)))
         except DcctlError as error:
-            ended = EndedMove(plan=plan, error=error)
-        found.append(ended)
-        on_end(ended)
-    return tuple(found)
+            one = EndedMove(plan=plans[at], error=error)
+        ended.append(one)
+        on_end(one)
+    return tuple(ended)
 
 
-def error_of_all(verb: str, ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]) -> DcctlError:
+def error_of_all(ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]) -> DcctlError:
     """What the command ends with where not each move ended well. `errors`: of each, None where it did.
 
-    Unknown comes before half done; half done is also what was asked for and made of some of them only.
+    Unknown comes before half done, which is also what was made of some of them only. Where nothing was
+    changed by any of them the first refusal counts.
     """
-    found = [error for error in errors if error is not None]
-    kind: type[DcctlError] = type(found[0])
-    if any(isinstance(error, OutcomeUnknownError) for error in found):
-        kind = OutcomeUnknownError
-    elif len(found) < len(ended) or any(isinstance(error, IncompleteError) for error in found):
-        kind = IncompleteError
     told = [
         f"{one.plan.way}: {'done' if error is None else error.problem}"
         for one, error in zip(ended, errors, strict=True)
@@ -100,9 +106,88 @@ def error_of_all(verb: str, ended: Sequence[EndedMove], errors: Sequence[DcctlEr
         for one, error in zip(ended, errors, strict=True)
         if error is not None and error.hint
     ]
-    done = len(ended) - len(found)
-    return kind(f"{verb} of {len(ended)} clusters", f"{done} done. {'; '.join(told)}", "; ".join(hints))
+    done = sum(error is None for error in errors)
+    said = f"{done} of {len(ended)} done. {'; '.join(told)}"
+    return _kind(ended, errors)(_subject([one.plan for one in ended]), said, "; ".join(hints))
 
 
-def _unless_grown(approved: Plan, approve: Approve) -> Approve:
-    return lambda fresh: not grown_since(approved, fresh) or approve(fresh)
+def _kind(ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]) -> type[DcctlError]:
+    outcomes = {one.result.outcome for one in ended if one.result is not None}
+    if "unknown" in outcomes:
+        return OutcomeUnknownError
+    if outcomes & {"ok", "incomplete"}:
+        return IncompleteError
+    found = [type(error) for error in errors if error is not None]
+    refusals = (GateRefusedError, GateUnknownError, LockHeldError, DeclinedError)
+    # Where one was rolled back something has happened, and no refusal tells of that.
+    return next((kind for kind in refusals if kind in found and "undone" not in outcomes), DcctlError)
+
+
+def _subject(plans: Sequence[Plan]) -> str:
+    return f"{plans[0].verb} of {listed(plan.source for plan in plans)}"
+
+
+def _over_budget(plans: Sequence[Plan]) -> GateRefusedError | None:
+    """What may be lost is one number, of the file or of a person, however many moves it is lost in."""
+    lost, allowed = lost_at_most(plans), loss_allowed(plans[0]) if plans else None
+    if lost is None or allowed is None or lost <= allowed:
+        return None
+    return GateRefusedError(
+        _subject(plans),
+        f"loss-within-budget refused: at most {lost:,} records would be lost in all of them together, more "
+        f"than the {allowed:,} that may be lost. None was begun",
+        f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
+    )
+
+
+def _journaled(problem: DcctlError, runs: Sequence[Run]) -> DcctlError:
+    """Each begins as it always does, and is refused, or declined: who holds the lock comes before both."""
+
+    def refuse(_: Plan) -> bool:
+        if isinstance(problem, DeclinedError):
+            return False
+        raise problem
+
+    for run in runs:
+        try:
+            run(refuse)
+        except LockHeldError as held:
+            return held
+        except DcctlError:
+            continue
+    return problem
+
+
+def _as_approved(known: list[Plan], at: int, approve: Approve) -> Approve:
+    """Holds what one run finds against what was approved; `known`: all of them, each as it was found last."""
+
+    def is_wanted(fresh: Plan) -> bool:
+        _refuse_other_outage(known[at], fresh)
+        if not grown_since(known[at], fresh):
+            return True
+        known[at] = fresh
+        over = _over_budget([plan for plan in known if not plan.done_by])
+        if over is not None:
+            raise GateRefusedError(
+                fresh.way, f"{over.problem.rpartition('. ')[0]}. Nothing was changed", over.hint
+            )
+        return approve(fresh)
+
+    return is_wanted
+
+
+def _refuse_other_outage(approved: Plan, fresh: Plan) -> None:
+    """A person's word is of the outage that was looked at. Raises `GateRefusedError` where that is over."""
+    if approved.facts.get(SOURCE_LAST_SEEN) is None:
+        return
+    found = is_attested(approved, (), fresh.facts)
+    if found:
+        return
+    kind = GateUnknownError if found is None else GateRefusedError
+    was = "may have answered" if found is None else "has answered"
+    raise kind(
+        fresh.way,
+        f"attested {'unknown' if found is None else 'refused'}: {fresh.source} {was} since it was approved "
+        "that it is down. Nothing was changed",
+        f"make sure that it is down now, then run the command again for {fresh.source}",
+    )
