@@ -40,7 +40,10 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
     to: str | None = typer.Option(None, "--to", metavar="CLUSTER", help="The cluster that takes over."),
     attest_down: list[str] = typer.Option(
-        [], "--attest-down", metavar="DC", help="A data centre that you have made sure is down."
+        [],
+        "--attest-down",
+        metavar="DC",
+        help="A data centre that you have made sure is down; can be given several times.",
     ),
     attest_degraded: list[str] = typer.Option(
         [],
@@ -75,7 +78,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries off lost sites, each to where the file sends it."""
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.several import run_verbs
+    from orchestrator.cli.several import run_moves
     from orchestrator.cli.verb import warn_of_no_coordination
     from orchestrator.errors import UsageError
     from orchestrator.moves.request import FailoverRequest, accepted_unread
@@ -111,13 +114,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     )
     refuse_unsupported(topology, "failover")
     asked = failovers_of(topology, request, participants_of(topology))
-    run_verbs(
+    run_moves(
         command="failover",
         moves=[
             (partial(verb.preview_failover, topology, one), _run(topology, one)) for one in asked.requests
         ],
-        waiting=asked.waiting,
-        later=asked.later,
+        asked=asked,
         dry_run=dry_run,
         out=out,
         graph=graph,

@@ -23,18 +23,18 @@ def end_with(
     is_abort: bool = False,
     topology: Topology | None = None,
     full: bool = False,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    also_in_json: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Print the outcome; anything but what was asked for ends with its own status, printed or not.
 
-    `beside`: what `--json` has as well.
+    `also_in_json`: what `--json` has as well.
     `is_abort`: being undone is what was asked for. With `topology` it is said how the run can be measured.
     `full`: every step and position is named, not only the worst.
     """
     from orchestrator.cli.output import best_effort
 
     with best_effort():
-        _show(result, as_json, is_abort=is_abort, topology=topology, full=full, beside=beside)
+        _show(result, as_json, is_abort=is_abort, topology=topology, full=full, also_in_json=also_in_json)
     error = error_of_run(result, is_abort=is_abort)
     if error is not None:
         raise error
@@ -58,7 +58,7 @@ def _show(
     is_abort: bool,
     topology: Topology | None,
     full: bool,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    also_in_json: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     from orchestrator.cli.output import console, emit
     from orchestrator.cli.result_view import render_result
@@ -66,7 +66,7 @@ def _show(
     summary = _summary(result, is_abort=is_abort) + _how_to_measure(result, topology)
     if as_json or result.outcome in ("ok", "nothing-to-do") or is_abort:
         emit(
-            {**result.as_json(), **beside},
+            {**result.as_json(), **also_in_json},
             as_json=as_json,
             summary=summary,
             render=lambda console: render_result(result, console, full=full),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from orchestrator.cli.verb import Execute
     from orchestrator.errors import DcctlError
+    from orchestrator.moves.several import Failovers
     from orchestrator.runs.live.procedure import Approve
     from orchestrator.runs.plan import Plan
     from orchestrator.topology.model import Topology
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
     from orchestrator.verbs.live.several import EndedMove, Run
 
 
-def run_verbs(
+def run_moves(
     *,
     command: str,
     moves: Sequence[tuple[Callable[[], Plan], Execute]],
-    waiting: Sequence[str],
-    later: Sequence[str],
+    asked: Failovers,
     dry_run: bool,
     out: Path | None,
     graph: Path | None,
@@ -34,8 +34,8 @@ def run_verbs(
     topology: Topology,
     full: bool,
 ) -> None:
-    """Each of `moves` with its preview and how it is run; see `run_verb` for one alone. `waiting`: clusters
-    whose applications go nowhere; `later`: those that are left by a command of their own.
+    """Each of `moves` with its preview and how it is run, in the order of `asked.requests`; see `run_verb`
+    for one alone. Who is left behind is said first.
 
     A plan file and a drawing are of one move. Raises `UsageError` for these, what keeps all of them back, and
     what they end with (`error_of_all`).
@@ -45,16 +45,13 @@ def run_verbs(
     from orchestrator.cli.output import best_effort, err_console
     from orchestrator.cli.verb import run_verb
 
-    for cluster in waiting:
-        err_console.print(
-            f"Applications of {cluster} wait until it is back: there is no other place for them"
-        )
-    for cluster in later:
-        sites = " ".join(f"--attest-down {dc}" for dc in topology.clusters[cluster].datacenters)
-        err_console.print(
-            f"Applications of {cluster} go by a command of their own: dcctl {command} FILE {sites}"
-        )
-    beside = {"waiting": list(waiting), "later": list(later)} if waiting or later else {}
+    for said in asked.waiting.values():
+        err_console.print(f"{said[0].upper()}{said[1:]}")
+    for cluster, said in asked.later.items():
+        option = "--attest-degraded" if asked.requests[0].sick else "--attest-down"
+        sites = " ".join(f"{option} {dc}" for dc in topology.clusters[cluster].datacenters)
+        err_console.print(f"{said[0].upper()}{said[1:]}: dcctl {command} FILE {sites}")
+    also_in_json = asked.as_json()
     if len(moves) == 1:
         preview, execute = moves[0]
         run_verb(
@@ -68,7 +65,7 @@ def run_verbs(
             as_json=as_json,
             topology=topology,
             full=full,
-            beside=beside,
+            also_in_json=also_in_json,
         )
         return
     _refuse_files(out, graph, len(moves))
@@ -80,17 +77,17 @@ def run_verbs(
             with best_effort():
                 render_plan(plan, err_console, full=full)
     if dry_run:
-        _end_dry_run(command, plans, beside, as_json)
+        _end_dry_run(command, plans, also_in_json, as_json)
     runs = [_shown(execute, full=full) for _, execute in moves]
     show = partial(_show, topology=topology, full=full, as_json=as_json)
-    _run(command, runs, plans, beside, show, yes=yes, as_json=as_json)
+    _run(command, runs, plans, also_in_json, show, yes=yes, as_json=as_json)
 
 
 def _run(
     command: str,
     runs: Sequence[Run],
     plans: Sequence[Plan],
-    beside: Mapping[str, Any],
+    also_in_json: Mapping[str, Any],
     show: Callable[[EndedMove], None],
     *,
     yes: bool,
@@ -102,6 +99,12 @@ def _run(
     from orchestrator.verbs.live.several import error_of_all, run_together
 
     ended: list[EndedMove] = []
+    answers: list[bool] = []
+
+    def ask_all(wanted: Sequence[Plan]) -> bool:
+        question = question_of(wanted[0]) if len(wanted) == 1 else question_of_several(wanted)
+        answers.append(ask(question, yes=yes))
+        return answers[-1]
 
     def on_end(one: EndedMove) -> None:
         ended.append(one)
@@ -111,7 +114,7 @@ def _run(
         run_together(
             runs,
             plans,
-            ask=lambda wanted: ask(question_of_several(wanted), yes=yes),
+            ask=ask_all,
             approve=lambda plan: ask(question_of(plan), yes=yes),
             on_end=on_end,
         )
@@ -119,12 +122,13 @@ def _run(
         if as_json:
             came_to = "declined" if isinstance(error, DeclinedError) else "refused"
             told = {"outcome": came_to, "problem": error.problem, "hint": error.hint}
-            _emit_plans(plans, {**told, **beside}, as_json=True, summary=came_to)
+            _emit_plans(plans, {**told, **also_in_json}, as_json=True, summary=came_to)
         raise
     except KeyboardInterrupt:
-        _emit_ends(command, plans, ended, beside, as_json=as_json)
+        if answers:
+            _emit_ends(command, plans, ended, also_in_json, as_json=as_json)
         raise
-    errors = _emit_ends(command, plans, ended, beside, as_json=as_json)
+    errors = _emit_ends(command, plans, ended, also_in_json, as_json=as_json)
     if any(errors):
         raise error_of_all(ended, errors)
 
@@ -134,7 +138,7 @@ def _refuse_files(out: Path | None, graph: Path | None, count: int) -> None:
 
     for option, file in (("-o", out), ("--graph", graph)):
         if file is not None:
-            problem = f"is of one move, and {count} clusters are left"
+            problem = f"a plan file, or a drawing, is of one move, and this command makes {count}"
             raise UsageError(f"{option} {file}", problem, "name one of them alone: --attest-down DC")
 
 
@@ -161,7 +165,7 @@ def _show(one: EndedMove, *, topology: Topology, full: bool, as_json: bool) -> N
         show_one_of_several(one.result, topology=topology, full=full, is_line_only=as_json)
 
 
-def _end_dry_run(command: str, plans: Sequence[Plan], beside: Mapping[str, Any], as_json: bool) -> None:
+def _end_dry_run(command: str, plans: Sequence[Plan], also_in_json: Mapping[str, Any], as_json: bool) -> None:
     from orchestrator.cli.failover_view import dry_run_line
     from orchestrator.cli.verb import refusal_of, status_of_gates
     from orchestrator.verbs.live.several import refusal_of_all
@@ -172,7 +176,7 @@ def _end_dry_run(command: str, plans: Sequence[Plan], beside: Mapping[str, Any],
         # What is closed stands at its plan already; what all of them together are refused for does not.
         status = status_of_gates([gate for plan in plans if not plan.done_by for gate in plan.gates])
         told = told if status else refusal.problem
-    _emit_plans(plans, beside, as_json=as_json, summary=f"{command} of {len(plans)} clusters: {told}")
+    _emit_plans(plans, also_in_json, as_json=as_json, summary=f"{command} of {len(plans)} clusters: {told}")
     if refusal is not None and not status:
         raise refusal
     raise typer.Exit(status)
@@ -189,7 +193,7 @@ def _emit_ends(
     command: str,
     plans: Sequence[Plan],
     ended: Sequence[EndedMove],
-    beside: Mapping[str, Any],
+    also_in_json: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> list[DcctlError | None]:
@@ -202,6 +206,8 @@ def _emit_ends(
     for at, plan in enumerate(plans):
         one, error = (ended[at], errors[at]) if at < len(ended) else (None, None)
         result = one.result if one is not None else None
+        # Of one that was interrupted the journal tells how far it has come.
+        not_ended = "interrupted" if at == len(ended) else "not-begun"
         told = (
             None
             if error is None
@@ -211,12 +217,7 @@ def _emit_ends(
             {
                 "source": plan.source,
                 "target": plan.target,
-                # Of one that was interrupted the journal tells how far it has come.
-                "outcome": result.outcome
-                if result is not None
-                else "interrupted"
-                if one is None
-                else "not-begun",
+                "outcome": not_ended if result is None else result.outcome,
                 "error": told,
                 "run": None if result is None else result.as_json(),
             }
@@ -224,5 +225,5 @@ def _emit_ends(
     done = sum(error is None for error in errors)
     summary = f"{command} of {len(plans)} clusters: {done} done"
     if as_json or done == len(plans):
-        emit({"moves": rows, **beside}, as_json=as_json, summary=summary)
+        emit({"moves": rows, **also_in_json}, as_json=as_json, summary=summary)
     return errors

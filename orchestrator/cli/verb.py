@@ -32,12 +32,12 @@ def run_verb(
     as_json: bool,
     topology: Topology | None = None,
     full: bool = False,
-    beside: Mapping[str, Any] = MappingProxyType({}),
+    also_in_json: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """One verb on the command line: its plan shown, asked for, run, and ended. `command`: as it is typed.
 
     The plan is written to `out`, and one that is only looked at is drawn in `graph`, where those are given.
-    `full`: everything is named, not only the worst. `beside`: what `--json` has as well.
+    `full`: everything is named, not only the worst. `also_in_json`: what `--json` has as well.
     """
     from orchestrator.cli.consent import ask, refuse_without_consent
     from orchestrator.cli.failover_view import RunView, render_plan
@@ -57,7 +57,7 @@ def run_verb(
                 render_plan(plan, err_console, full=full)
 
     if dry_run:
-        _end_dry_run(preview(), show_plan, as_json, beside)
+        _end_dry_run(preview(), show_plan, as_json, also_in_json)
     with RunView(err_console, full=full) as view:
 
         def take_plan(plan: Plan) -> None:
@@ -71,19 +71,21 @@ def run_verb(
             result = execute(take_plan, is_wanted, view.take_event)
         except (GateRefusedError, DeclinedError) as error:
             if as_json and view.plan is not None:
-                emit_no_begin(view.plan, error, beside)
+                emit_no_begin(view.plan, error, also_in_json)
             raise
-    end_with(result, as_json, topology=topology, full=full, beside=beside)
+    end_with(result, as_json, topology=topology, full=full, also_in_json=also_in_json)
 
 
-def emit_no_begin(plan: Plan, error: DcctlError, beside: Mapping[str, Any] = MappingProxyType({})) -> None:
+def emit_no_begin(
+    plan: Plan, error: DcctlError, also_in_json: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """For `--json`: the plan of a run that a gate refused, or the person who was asked declined."""
     from orchestrator.cli.output import emit
     from orchestrator.errors import DeclinedError
     from orchestrator.runs.plan import to_json
 
     came_to = "declined" if isinstance(error, DeclinedError) else "refused"
-    emit({"outcome": came_to, "plan": to_json(plan), **beside}, as_json=True, summary=came_to)
+    emit({"outcome": came_to, "plan": to_json(plan), **also_in_json}, as_json=True, summary=came_to)
 
 
 def warn_of_no_coordination(topology: Topology, reason: str) -> None:
@@ -125,7 +127,7 @@ def _write_files(plan: Plan, out: Path | None, graph: Path | None) -> None:
 
 
 def _end_dry_run(
-    plan: Plan, show_plan: Callable[[Plan], None], as_json: bool, beside: Mapping[str, Any]
+    plan: Plan, show_plan: Callable[[Plan], None], as_json: bool, also_in_json: Mapping[str, Any]
 ) -> None:
     from orchestrator.cli.failover_view import dry_run_line
     from orchestrator.cli.output import emit
@@ -133,7 +135,7 @@ def _end_dry_run(
 
     show_plan(plan)
     summary = dry_run_line(plan, refusal_of(plan))
-    emit({"plan": to_json(plan), **beside}, as_json=as_json, summary=summary)
+    emit({"plan": to_json(plan), **also_in_json}, as_json=as_json, summary=summary)
     raise typer.Exit(status_of_gates(plan.gates))
 
 

@@ -6,16 +6,16 @@ that one of them moves is another one's: so what was asked for once is a move fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from orchestrator.errors import GateRefusedError, UsageError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailoverRequest, refuse_unknown_sites
 from orchestrator.moves.way import Way
-from orchestrator.moves.ways import way_to_fail_over
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.moves.ways import is_mirrored, way_to_fail_over
+from orchestrator.topology.model import Topology
 from orchestrator.topology.standby import standbys_of
 from orchestrator.wording import listed
 
@@ -24,74 +24,95 @@ from orchestrator.wording import listed
 class Failovers:
     """What one command asks for. `requests`: one a move, in the order in which they are made.
 
-    Of clusters that are lost as well, `waiting`: their applications go nowhere by the file, or to a place
-    that is lost too; `later`: theirs go by a command of their own, for this one does not take them along.
+    Of clusters that are lost as well, by name, and why in a sentence: `waiting`: their applications have no
+    place that stands; `later`: theirs go by a command of their own, for this one does not take them along.
     """
 
     requests: tuple[FailoverRequest, ...]
-    waiting: tuple[str, ...] = ()
-    later: tuple[str, ...] = ()
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    later: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, list[str]]:
+        """What `--json` has beside the moves; empty where nobody is left behind."""
+        if not (self.waiting or self.later):
+            return {}
+        return {"waiting": list(self.waiting), "later": list(self.later)}
 
 
 def failovers_of(topology: Topology, request: FailoverRequest, them: Participants) -> Failovers:
     """One move for each lost source that the file sends elsewhere; otherwise what was asked for.
 
     A centre that is lost with its sources is left alone: where a source's producers may go is known only once
-    its consumers are at work again. `--except` names what stays: a source as a whole, or something of one.
+    its consumers are at work again. `--except` names lost clusters that stay.
 
     Raises `UsageError` for a name that the file does not have or that goes nowhere, where nobody of several
     goes anywhere, and for several degraded sites; `GateRefusedError` where two would write one topic, or have
     one group id at one place.
     """
     refuse_unknown_sites(topology, request)
-    said = {*request.attested, *request.sick}
-    lost = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
-    movable = [name for name in lost if _places(topology, name, None, lost)]
-    leaving = [name for name in lost if _places(topology, name, request.to, lost)]
-    centres = [name for name in leaving if not _is_source(topology, name)]
-    waiting = tuple(name for name in lost if name not in movable and _has_applications(topology, name))
-    if not movable and len(lost) > 1 and all(_is_source(topology, name) for name in lost):
+    lost = _lost(topology, request)
+    if len(lost) < 2:
+        return Failovers(requests=(request,))
+    standing = {name: [n for n in standbys_of(topology, name) if n not in lost] for name in lost}
+    movable = [name for name, places in standing.items() if places]
+    if not movable:
         raise UsageError(
             f"clusters {listed(lost)}",
             "are lost together, and the file sends their applications nowhere else, or to what is lost as "
             "well: they wait until one of these is back",
             "attest only what is lost; `standby: CLUSTER` in the file says where applications go",
         )
-    if len(leaving) < 2 or centres:
-        taken = centres or leaving
-        later = tuple(name for name in movable if taken and name not in taken)
-        return Failovers(requests=(request,), waiting=waiting if movable else (), later=later)
-    if request.sick:
-        problem = f"{listed(leaving)} would be drained and fenced by one command"
-        raise UsageError(
-            "--attest-degraded", problem, "leave one degraded site at a time, each by a command of its own"
-        )
+    leaving = [name for name in movable if request.to in {None, *standing[name]}]
     going = [name for name in leaving if name not in request.left_out]
-    if not going:
+    if leaving and not going:
         raise UsageError("--except", f"nothing is left that would go from {listed(leaving)}")
-    alone = [_of_one(topology, request, name) for name in going]
-    ways = [way_to_fail_over(topology, one, them) for one in alone]
-    _refuse_unknown(request, leaving, ways)
-    for one, other in combinations(ways, 2):
+    staying = tuple(name for name in request.left_out if name not in leaving)
+    waiting = {name: _why_waiting(topology, name) for name in lost if _waits(topology, name, movable)}
+    centres = [name for name in going if not is_mirrored(topology, name)]
+    taken = centres or going
+    later = {
+        n: _why_later(n, standing, centres) for n in movable if taken and n not in {*taken, *request.left_out}
+    }
+    if centres or not going:
+        return Failovers(requests=(replace(request, left_out=staying),), waiting=waiting, later=later)
+    if len(going) == 1:
+        alone = replace(_of_one(topology, request, going[0]), left_out=staying)
+        return Failovers(requests=(alone,), waiting=waiting, later=later)
+    if request.sick:
+        problem = f"{listed(going)} would be drained and fenced by one command"
+        raise UsageError("--attest-degraded", problem, "leave one degraded site at a time: name it alone")
+    if staying:
+        known = f"known: {', '.join(leaving)}"
+        raise UsageError(
+            f"--except {staying[0]}", f"is no cluster that is left here; {known}", "leave a whole one"
+        )
+    requests = tuple(_of_one(topology, request, name) for name in going)
+    for one, other in combinations([way_to_fail_over(topology, r, them) for r in requests], 2):
         _refuse_together(one, other)
-    chosen = (_left_out(request, *pair) for pair in zip(alone, ways, strict=True))
-    return Failovers(
-        requests=tuple(chosen),
-        waiting=waiting,
-        later=tuple(name for name in movable if name not in leaving),
-    )
+    return Failovers(requests=requests, waiting=waiting, later=later)
 
 
-def _places(topology: Topology, cluster: str, to: str | None, lost: Sequence[str]) -> list[str]:
-    return [name for name in standbys_of(topology, cluster) if to in {None, name} and name not in lost]
+def _lost(topology: Topology, request: FailoverRequest) -> list[str]:
+    said = {*request.attested, *request.sick}
+    return [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
 
 
-def _is_source(topology: Topology, cluster: str) -> bool:
-    return any(mirror.source == cluster for mirror in topology.replication)
+def _waits(topology: Topology, cluster: str, movable: Sequence[str]) -> bool:
+    has_applications = topology.producers_of(cluster) or topology.consumers_of(cluster)
+    return cluster not in movable and bool(has_applications)
 
 
-def _has_applications(topology: Topology, cluster: str) -> bool:
-    return bool(topology.producers_of(cluster) or topology.consumers_of(cluster))
+def _why_waiting(topology: Topology, cluster: str) -> str:
+    standbys = standbys_of(topology, cluster)
+    if standbys:
+        return f"applications of {cluster} wait: {listed(standbys)}, their standby, is lost as well"
+    return f"applications of {cluster} wait until it is back: the file names no standby of it"
+
+
+def _why_later(cluster: str, standing: Mapping[str, Sequence[str]], centres: Sequence[str]) -> str:
+    if centres:
+        return f"applications of {cluster} go once consumers of {listed(centres)} are at work again"
+    return f"applications of {cluster} go to {listed(standing[cluster])}, which --to leaves out"
 
 
 def _of_one(topology: Topology, request: FailoverRequest, cluster: str) -> FailoverRequest:
@@ -99,30 +120,9 @@ def _of_one(topology: Topology, request: FailoverRequest, cluster: str) -> Failo
     return replace(
         request,
         attested=tuple(site for site in request.attested if site in sites),
+        sick=tuple(site for site in request.sick if site in sites),
         left_out=(),
     )
-
-
-def _refuse_unknown(request: FailoverRequest, leaving: Sequence[str], ways: Sequence[Way]) -> None:
-    known = list(dict.fromkeys((*leaving, *(name for way in ways for name in _names(way)))))
-    for name in request.left_out:
-        if name not in known:
-            raise UsageError(
-                f"--except {name}",
-                f"is nothing that goes from {listed(leaving)}",
-                f"known: {', '.join(known)}",
-            )
-
-
-def _names(way: Way) -> Iterator[str]:
-    yield from (item.name for item in way.items)
-    yield from way.topics
-
-
-def _left_out(request: FailoverRequest, alone: FailoverRequest, way: Way) -> FailoverRequest:
-    """A source's own part of `--except`."""
-    names = set(_names(way))
-    return replace(alone, left_out=tuple(name for name in request.left_out if name in names))
 
 
 def _refuse_together(one: Way, other: Way) -> None:
@@ -139,8 +139,8 @@ def _refuse_together(one: Way, other: Way) -> None:
             "way home nobody could tell whose a record is. Nothing was changed",
             hint,
         )
-    groups = {group: c.name for c in _consumers(one) for group in c.groups}
-    for consumer in _consumers(other):
+    groups = {group: c.name for c in one.topology.consumers_of(one.home) for group in c.groups}
+    for consumer in other.topology.consumers_of(other.home):
         for group in consumer.groups:
             if group in groups:
                 raise GateRefusedError(
@@ -150,11 +150,6 @@ def _refuse_together(one: Way, other: Way) -> None:
                     "has no members. Nothing was changed",
                     f"give one of them another group id; until then {hint}",
                 )
-
-
-def _consumers(way: Way) -> list[Consumer]:
-    names = {item.name for item in way.items}
-    return [one for one in way.topology.consumers_of(way.home) if one.name in names]
 
 
 def _site(way: Way) -> str:

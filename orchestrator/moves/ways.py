@@ -105,7 +105,7 @@ def _way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partic
     reach: Reach = "partial" if request.sick else "gone"
     said = {*request.attested, *request.sick}
     left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
-    centres = [name for name in left if not _is_mirrored(topology, name) and standbys_of(topology, name)]
+    centres = [name for name in left if not is_mirrored(topology, name) and standbys_of(topology, name)]
     if centres and (len(left) == 1 or reach == "gone"):
         centre = centres[0]
         standbys = [n for n in standbys_of(topology, centre) if request.to in (None, n) and n not in left]
@@ -150,7 +150,7 @@ def _way_to_fail_back(topology: Topology, request: FailbackRequest, them: Partic
     homes = [name for name in topology.clusters if request.to in {"", name} and standbys_of(topology, name)]
     # Of an aggregation's clusters those alone can have been left that have a standby by the file.
     home = _one(homes, "--to") if homes and (request.to or topology.is_laid_out({"aggregation"})) else ""
-    if home and not _is_mirrored(topology, home):
+    if home and not is_mirrored(topology, home):
         standbys = [name for name in standbys_of(topology, home) if request.left in {"", name}]
         if not standbys:
             raise UsageError(f"--from {request.left}", f"the file sends nobody of {home} there")
@@ -171,7 +171,8 @@ def _part(way: Way, request: FailoverRequest | SwitchoverRequest | FailbackReque
     return part
 
 
-def _is_mirrored(topology: Topology, cluster: str) -> bool:
+def is_mirrored(topology: Topology, cluster: str) -> bool:
+    """Whether a mirror leads out of a cluster: of an aggregation, whether it is a source and no centre."""
     return any(mirror.source == cluster for mirror in topology.replication)
 
 

@@ -129,8 +129,8 @@ class Failover:
     that may have gaps, so that these are found exactly; 0: none.
     """
     quiet_after_move_s: SecondsOrZero | None = None
-    """For so many seconds after a move another one needs somebody's acknowledgement. By default 30
-    minutes, in a simulation 0.
+    """For so many seconds after a move another one out of or into the same home needs somebody's word. By
+    default 30 minutes, in a simulation 0.
     """
     objectives: Objectives | None = None
     """What the business wants of a move: reports are judged by it, and nothing is refused."""

@@ -15,6 +15,7 @@ from orchestrator.errors import (
     GateUnknownError,
     IncompleteError,
     LockHeldError,
+    LockLostError,
     OutcomeUnknownError,
     TopologyError,
 )
@@ -65,12 +66,13 @@ OF_RESULT: dict[str, DcctlError | None] = {
         (["undone", "undone"], 1),
         ([HELD, "undone"], 1),
         ([REFUSED, "incomplete"], 6),
-        ([UNKNOWN, REFUSED], 4),
+        ([UNKNOWN, REFUSED], 7),
         (["nothing-to-do", REFUSED], 4),
         ([UNKNOWN, HELD], 7),
         ([HELD, HELD], 5),
         ([DECLINED, DECLINED], 8),
-        ([TopologyError("a", ["b"]), HELD], 5),
+        ([TopologyError("a", ["b"]), HELD], 1),
+        ([REFUSED, LockLostError("a", "b")], 6),
         ([TopologyError("a", ["b"])], 1),
     ],
 )

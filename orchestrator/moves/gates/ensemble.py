@@ -85,7 +85,7 @@ def _kept_effects(run: EarlierRun, acknowledged: str, measured: str, limit: str)
 
 
 def not_flapping(s: Situation) -> GateResult:
-    """No move of these applications has ended just now, or somebody answers for this one."""
+    """No move out of or into the home of these applications has ended just now, or somebody answers."""
     part = s.seen.coordination
     found = cooldown_gate(part, s.topology, s.seen.at_s, s.words.acknowledge, home=s.way.home)
     return as_far_as_known(part, found)

@@ -17,7 +17,9 @@ from orchestrator.errors import (
     GateUnknownError,
     IncompleteError,
     LockHeldError,
+    LockLostError,
     OutcomeUnknownError,
+    TopologyError,
 )
 from orchestrator.runs.gate import closed_text
 from orchestrator.runs.live.procedure import Approve
@@ -35,7 +37,9 @@ AskAll = Callable[[Sequence[Plan]], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedMove:
-    """What became of one: its result, or the error before which nothing of it was begun."""
+    """What became of one: its result, or the error before which nothing of it was begun. `plan`: as it was
+    approved; what the run found is in its result.
+    """
 
     plan: Plan
     result: RunResult | None = None
@@ -56,7 +60,7 @@ def refusal_of_all(plans: Sequence[Plan]) -> GateRefusedError | None:
     if len(closed) < len(wanted):
         ways.append(f"--except {','.join(plan.source for plan in closed)} leaves what is refused where it is")
     kind = error_of(gate for plan in closed for gate in plan.gates)
-    return kind(_subject(plans), f"{said}. None was begun", "; ".join(ways))
+    return kind(_subject(plans), f"{said}. Nothing was changed", "; ".join(ways))
 
 
 def run_together(
@@ -76,10 +80,17 @@ def run_together(
     """
     wanted = [plan for plan in plans if not plan.done_by]
     problem: DcctlError | None = refusal_of_all(plans)
-    if problem is None and wanted and not ask(wanted):
-        problem = DeclinedError(_subject(plans), "declined. Nothing was changed")
+    left = [run for run, plan in zip(runs, plans, strict=True) if not plan.done_by]
+    declined = DeclinedError(_subject(plans), "declined. Nothing was changed")
+    try:
+        if problem is None and wanted and not ask(wanted):
+            problem = declined
+    except BaseException:
+        # Ctrl-C at the question is a no.
+        _journaled(declined, left)
+        raise
     if problem is not None:
-        raise _journaled(problem, [run for run, plan in zip(runs, plans, strict=True) if not plan.done_by])
+        raise _journaled(problem, left)
     known, ended = list(plans), []
     for at, run in enumerate(runs):
         try:
@@ -112,15 +123,17 @@ def error_of_all(ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]
 
 
 def _kind(ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]) -> type[DcctlError]:
-    outcomes = {one.result.outcome for one in ended if one.result is not None}
-    if "unknown" in outcomes:
+    found = [error for error in errors if error is not None]
+    changed = [one.result.outcome != "nothing-to-do" for one in ended if one.result is not None]
+    is_done = [one.result is not None and error is None for one, error in zip(ended, errors, strict=True)]
+    if any(isinstance(error, OutcomeUnknownError) for error in found):
         return OutcomeUnknownError
-    if outcomes & {"ok", "incomplete"}:
+    if any(isinstance(error, IncompleteError | LockLostError) for error in found):
         return IncompleteError
-    found = [type(error) for error in errors if error is not None]
-    refusals = (GateRefusedError, GateUnknownError, LockHeldError, DeclinedError)
-    # Where one was rolled back something has happened, and no refusal tells of that.
-    return next((kind for kind in refusals if kind in found and "undone" not in outcomes), DcctlError)
+    if any(changed):
+        # Some are done and some are not; or all that was begun is rolled back, and no refusal tells of that.
+        return IncompleteError if any(is_done) else DcctlError
+    return DcctlError if isinstance(found[0], TopologyError) else type(found[0])
 
 
 def _subject(plans: Sequence[Plan]) -> str:
@@ -135,7 +148,7 @@ def _over_budget(plans: Sequence[Plan]) -> GateRefusedError | None:
     return GateRefusedError(
         _subject(plans),
         f"loss-within-budget refused: at most {lost:,} records would be lost in all of them together, more "
-        f"than the {allowed:,} that may be lost. None was begun",
+        f"than the {allowed:,} that may be lost. Nothing was changed",
         f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
     )
 
@@ -168,9 +181,7 @@ def _as_approved(known: list[Plan], at: int, approve: Approve) -> Approve:
         known[at] = fresh
         over = _over_budget([plan for plan in known if not plan.done_by])
         if over is not None:
-            raise GateRefusedError(
-                fresh.way, f"{over.problem.rpartition('. ')[0]}. Nothing was changed", over.hint
-            )
+            raise GateRefusedError(fresh.way, over.problem, over.hint)
         return approve(fresh)
 
     return is_wanted
