@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.request import FailoverRequest, refuse_unknown_sites
 from orchestrator.moves.way import Way
 from orchestrator.moves.ways import is_mirrored, way_to_fail_over
+from orchestrator.runs.gate import closed_error, gate_result
 from orchestrator.topology.model import Topology
 from orchestrator.topology.standby import standbys_of
 from orchestrator.wording import listed
@@ -127,29 +128,29 @@ def _of_one(topology: Topology, request: FailoverRequest, cluster: str) -> Failo
 
 def _refuse_together(one: Way, other: Way) -> None:
     """Each would be allowed by itself, and the second one refused once the first one is there."""
-    if one.entered != other.entered:
+    there = one.entered
+    if there != other.entered:
         return
-    both, there = f"failover of {one.left} and {other.left}", one.entered
-    hint = f"choose which one goes: --attest-down {_site(one)}, or --attest-down {_site(other)}"
-    topics = [name for name in one.topics if name in other.topics]
+    choice = f"choose which one goes: --attest-down {_site(one)}, or --attest-down {_site(other)}"
+    closed = []
+    topics = listed(name for name in one.topics if name in other.topics)
     if topics:
-        raise GateRefusedError(
-            both,
-            f"landing-alone refused: producers of both would write {listed(topics)} at {there}, and on the "
-            "way home nobody could tell whose a record is. Nothing was changed",
-            hint,
+        reason = (
+            f"producers of both would write {topics} at {there}, and on the way home nobody could tell whose "
         )
+        reason += "a record is"
+        limit = "one source writes a topic there"
+        closed.append(gate_result("landing-alone", "refused", topics, limit, reason, choice))
     groups = {group: c.name for c in one.topology.consumers_of(one.home) for group in c.groups}
-    for consumer in other.topology.consumers_of(other.home):
-        for group in consumer.groups:
-            if group in groups:
-                raise GateRefusedError(
-                    both,
-                    f"groups-idle refused: {groups[group]} of {one.left} and {consumer.name} of {other.left} "
-                    f"have the same group id {group}, and {there} takes positions of a group only while it "
-                    "has no members. Nothing was changed",
-                    f"give one of them another group id; until then {hint}",
-                )
+    others = {group: c.name for c in other.topology.consumers_of(other.home) for group in c.groups}
+    for group in groups.keys() & others.keys():
+        reason = f"{groups[group]} of {one.left} and {others[group]} of {other.left} have the same group id "
+        reason += f"{group}, and {there} takes positions of a group only while it has no members"
+        limit = f"no group that moves has members at {there}"
+        hint = f"give one of them another group id; until then {choice}"
+        closed.append(gate_result("groups-idle", "refused", group, limit, reason, hint))
+    if closed:
+        raise closed_error(f"failover of {one.left} and {other.left}", closed)
 
 
 def _site(way: Way) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec
 
+from orchestrator.errors import GateRefusedError, GateUnknownError
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.plan import AskedAgain, GateOutcome, GateResult, OfOutage
@@ -75,3 +76,15 @@ def closed_text(gates: Iterable[GateResult]) -> tuple[str, str]:
         f"{', '.join(f'{gate.id} {gate.outcome}' for gate in alike)}: {alike[0].reason}" for alike in found
     )
     return said, hints_of(gate for alike in found for gate in alike)
+
+
+def error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
+    """Refused by one is refused; where none did, what could not be measured is unknown."""
+    is_refused = any(gate.outcome == "refused" for gate in gates)
+    return GateRefusedError if is_refused else GateUnknownError
+
+
+def closed_error(subject: str, gates: Sequence[GateResult]) -> GateRefusedError:
+    """For what is refused before anything was changed: every closed gate, with its reason and hint."""
+    said, hints = closed_text(gates)
+    return error_of(gates)(subject, f"{said}. Nothing was changed", hints)

@@ -23,13 +23,12 @@ from orchestrator.runs.engine import (
     state_from_journal,
 )
 from orchestrator.runs.estate_record import ClusterIds
-from orchestrator.runs.gate import closed_text
+from orchestrator.runs.gate import closed_text, error_of
 from orchestrator.runs.live.ended import Ended, EndsWithResult, ResultOf, Timing
 from orchestrator.runs.live.holds import hold_check_of
 from orchestrator.runs.live.journal import about_this_process
 from orchestrator.runs.live.own_playbooks import refuse_missing_hooks, with_absolute_hooks
 from orchestrator.runs.live.refusals import (
-    error_of,
     gates_to_go_on,
     refuse_overtaken,
     refuse_unimported,

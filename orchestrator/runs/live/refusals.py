@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
+from orchestrator.errors import GateRefusedError, UsageError
 from orchestrator.ports.clock import LONG_AGO_S, utc_text
 from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import RunState, standing, state_from_journal, steps_to_undo
-from orchestrator.runs.gate import closed_text
+from orchestrator.runs.gate import closed_text, error_of
 from orchestrator.runs.live.earlier_runs import earlier_runs, passed_by
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.run import Run
@@ -177,9 +177,3 @@ def refuse_while_closed(run_id: str, gates: Sequence[GateResult]) -> None:
     said, hints = closed_text(gates)
     if said:
         raise error_of(gates)(f"run {run_id}", f"{said}. The run stays as it was", hints)
-
-
-def error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
-    """Refused by one is refused; where none did, what could not be measured is unknown."""
-    is_refused = any(gate.outcome == "refused" for gate in gates)
-    return GateRefusedError if is_refused else GateUnknownError

@@ -14,16 +14,14 @@ from orchestrator.errors import (
     DcctlError,
     DeclinedError,
     GateRefusedError,
-    GateUnknownError,
     IncompleteError,
     LockHeldError,
     LockLostError,
     OutcomeUnknownError,
     TopologyError,
 )
-from orchestrator.runs.gate import closed_text
+from orchestrator.runs.gate import closed_error, closed_text, error_of, gate_result
 from orchestrator.runs.live.procedure import Approve
-from orchestrator.runs.live.refusals import error_of
 from orchestrator.runs.overrides import SOURCE_LAST_SEEN, is_attested
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.prices import grown_since, loss_allowed, lost_at_most
@@ -145,12 +143,16 @@ def _over_budget(plans: Sequence[Plan]) -> GateRefusedError | None:
     lost, allowed = lost_at_most(plans), loss_allowed(plans[0]) if plans else None
     if lost is None or allowed is None or lost <= allowed:
         return None
-    return GateRefusedError(
-        _subject(plans),
-        f"loss-within-budget refused: at most {lost:,} records would be lost in all of them together, more "
-        f"than the {allowed:,} that may be lost. Nothing was changed",
+    gate = gate_result(
+        "loss-within-budget",
+        "refused",
+        f"at most {lost} records",
+        f"{allowed} records",
+        f"at most {lost:,} records would be lost in all of them together, more than the {allowed:,} that may "
+        "be lost",
         f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
     )
+    return closed_error(_subject(plans), [gate])
 
 
 def _journaled(problem: DcctlError, runs: Sequence[Run]) -> DcctlError:
@@ -194,11 +196,13 @@ def _refuse_other_outage(approved: Plan, fresh: Plan) -> None:
     found = is_attested(approved, (), fresh.facts)
     if found:
         return
-    kind = GateUnknownError if found is None else GateRefusedError
     was = "may have answered" if found is None else "has answered"
-    raise kind(
-        fresh.way,
-        f"attested {'unknown' if found is None else 'refused'}: {fresh.source} {was} since it was approved "
-        "that it is down. Nothing was changed",
+    gate = gate_result(
+        "attested",
+        "unknown" if found is None else "refused",
+        "another outage",
+        "the outage that was looked at still lasts",
+        f"{fresh.source} {was} since it was approved that it is down",
         f"make sure that it is down now, then run the command again for {fresh.source}",
     )
+    raise closed_error(fresh.way, [gate])
