@@ -68,7 +68,7 @@ def test_what_answers_is_told_and_what_does_not_is_named(tmp_path: Path) -> None
         addresses = (refusing, hanging, alive)
         await_coordinator(kafka)
 
-        found = looked_at(topology(), addresses)
+        found = looked_at_until_read(topology(), addresses)
         assert found.brokers == {1: alive}
         assert found.silent.keys() == {refusing, hanging}
         assert all(found.silent.values())
@@ -85,7 +85,17 @@ def test_what_answers_is_told_and_what_does_not_is_named(tmp_path: Path) -> None
         assert found.silent.keys() == set(addresses)
         assert found.logs == {}
         assert found.controller.problem == "no broker answers"
-        assert looked_at(topology(), addresses).logs == {ORDERS: LogEnd(0, 3, 0)}
+        assert looked_at_until_read(topology(), addresses).logs == {ORDERS: LogEnd(0, 3, 0)}
+
+
+def looked_at_until_read(file: Topology, addresses: tuple[str, ...]) -> PartialView:
+    """A broker on a busy machine may need more than the seconds of one look; the next one asks it again."""
+    deadline = time.monotonic() + 60
+    while True:
+        found = looked_at(file, addresses)
+        if ORDERS in found.logs:
+            return found
+        assert time.monotonic() < deadline, (found.unread, found.silent)
 
 
 def await_coordinator(kafka: KafkaCluster) -> None:
