@@ -140,6 +140,12 @@ def refuse_unknown_sites(topology: Topology, request: FailoverRequest) -> None:
         )
 
 
+def clusters_attested(topology: Topology, request: FailoverRequest) -> list[str]:
+    """The clusters of which a site is down, or degraded, as a person says; in file order."""
+    said = {*request.attested, *request.sick}
+    return [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
+
+
 def accepted_unread(topology: Topology, names: Collection[str]) -> tuple[str, ...]:
     """Consumers of the file that may miss new records. Raises `UsageError` for one that it does not have."""
     for name in names:

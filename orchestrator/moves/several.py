@@ -12,7 +12,7 @@ from itertools import combinations
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.request import FailoverRequest, refuse_unknown_sites
+from orchestrator.moves.request import FailoverRequest, clusters_attested, refuse_unknown_sites
 from orchestrator.moves.way import Way
 from orchestrator.moves.ways import is_mirrored, way_to_fail_over
 from orchestrator.runs.gate import closed_error, gate_result
@@ -51,7 +51,7 @@ def failovers_of(topology: Topology, request: FailoverRequest, them: Participant
     one group id at one place.
     """
     refuse_unknown_sites(topology, request)
-    lost = _lost(topology, request)
+    lost = clusters_attested(topology, request)
     if len(lost) < 2:
         return Failovers(requests=(request,))
     standing = {name: [n for n in standbys_of(topology, name) if n not in lost] for name in lost}
@@ -91,11 +91,6 @@ def failovers_of(topology: Topology, request: FailoverRequest, them: Participant
     for one, other in combinations([way_to_fail_over(topology, r, them) for r in requests], 2):
         _refuse_together(one, other)
     return Failovers(requests=requests, waiting=waiting, later=later)
-
-
-def _lost(topology: Topology, request: FailoverRequest) -> list[str]:
-    said = {*request.attested, *request.sick}
-    return [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
 
 
 def _waits(topology: Topology, cluster: str, movable: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ from orchestrator.moves.request import (
     FailbackRequest,
     FailoverRequest,
     SwitchoverRequest,
+    clusters_attested,
     mirror_to_fail_back,
     mirror_to_fail_over,
     mirror_to_switch_over,
@@ -103,8 +104,7 @@ def way_to_fail_over(topology: Topology, request: FailoverRequest, them: Partici
 
 def _way_to_fail_over(topology: Topology, request: FailoverRequest, them: Participants) -> Way:
     reach: Reach = "partial" if request.sick else "gone"
-    said = {*request.attested, *request.sick}
-    left = [name for name, one in topology.clusters.items() if said.intersection(one.datacenters)]
+    left = clusters_attested(topology, request)
     centres = [name for name in left if not is_mirrored(topology, name) and standbys_of(topology, name)]
     if centres and (len(left) == 1 or reach == "gone"):
         centre = centres[0]

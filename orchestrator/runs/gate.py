@@ -84,7 +84,9 @@ def error_of(gates: Iterable[GateResult]) -> type[GateRefusedError]:
     return GateRefusedError if is_refused else GateUnknownError
 
 
-def closed_error(subject: str, gates: Sequence[GateResult]) -> GateRefusedError:
-    """For what is refused before anything was changed: every closed gate, with its reason and hint."""
+def closed_error(
+    subject: str, gates: Sequence[GateResult], *, so_far: str = "Nothing was changed"
+) -> GateRefusedError:
+    """For what is refused: every closed gate, with its reason and hint, and what has become `so_far`."""
     said, hints = closed_text(gates)
-    return error_of(gates)(subject, f"{said}. Nothing was changed", hints)
+    return error_of(gates)(subject, f"{said}. {so_far}", hints)

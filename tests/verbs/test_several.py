@@ -121,8 +121,9 @@ def test_each_is_held_against_what_was_approved_for_all(fresh: Plan, problem: st
         asked.append(plan)
         return True
 
-    ended = run_together(
-        [lambda _: result("ok"), second], approved, ask=lambda _: True, approve=ask, on_end=lambda _: None
+    ended: list[EndedMove] = []
+    run_together(
+        [lambda _: result("ok"), second], approved, ask=lambda _: True, approve=ask, on_end=ended.append
     )
     error = ended[1].error
     assert (problem in error.problem) if error is not None else not problem

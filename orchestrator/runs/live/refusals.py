@@ -10,7 +10,7 @@ from orchestrator.errors import GateRefusedError, UsageError
 from orchestrator.ports.clock import LONG_AGO_S, utc_text
 from orchestrator.runs.coordination_state import EarlierRun
 from orchestrator.runs.engine import RunState, standing, state_from_journal, steps_to_undo
-from orchestrator.runs.gate import closed_text, error_of
+from orchestrator.runs.gate import closed_error
 from orchestrator.runs.live.earlier_runs import earlier_runs, passed_by
 from orchestrator.runs.live.estate_facts import begun_runs
 from orchestrator.runs.live.run import Run
@@ -174,6 +174,5 @@ def refuse_while_closed(run_id: str, gates: Sequence[GateResult]) -> None:
 
     Nothing is recorded: an end would hide from the next verb what this run has done.
     """
-    said, hints = closed_text(gates)
-    if said:
-        raise error_of(gates)(f"run {run_id}", f"{said}. The run stays as it was", hints)
+    if any(gate.outcome != "ok" for gate in gates):
+        raise closed_error(f"run {run_id}", gates, so_far="The run stays as it was")

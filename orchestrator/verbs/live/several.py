@@ -51,7 +51,7 @@ def refusal_of_all(plans: Sequence[Plan]) -> GateRefusedError | None:
     wanted = [plan for plan in plans if not plan.done_by]
     closed = [plan for plan in wanted if not plan.is_allowed]
     if not closed:
-        return _over_budget(wanted)
+        return _over_budget(_subject(wanted or plans), wanted)
     told = [(plan, *closed_text(plan.gates)) for plan in closed]
     said = "; ".join(f"{plan.way}: {why}" for plan, why, _ in told)
     ways = [f"{plan.way}: {hint}" for plan, _, hint in told if hint]
@@ -68,7 +68,7 @@ def run_together(
     ask: AskAll,
     approve: Approve,
     on_end: Callable[[EndedMove], None],
-) -> tuple[EndedMove, ...]:
+) -> None:
     """Make them, in order. `plans`: as they were looked at without the lock, in the order of `runs`.
 
     `ask` is asked about all that is to be done, `approve` about one whose price has grown since; `on_end`
@@ -89,15 +89,13 @@ def run_together(
         raise
     if problem is not None:
         raise _journaled(problem, left)
-    known, ended = list(plans), []
+    known = list(plans)
     for at, run in enumerate(runs):
         try:
             one = EndedMove(plan=plans[at], result=run(_as_approved(known, at, approve)))
         except DcctlError as error:
             one = EndedMove(plan=plans[at], error=error)
-        ended.append(one)
         on_end(one)
-    return tuple(ended)
 
 
 def error_of_all(ended: Sequence[EndedMove], errors: Sequence[DcctlError | None]) -> DcctlError:
@@ -138,7 +136,7 @@ def _subject(plans: Sequence[Plan]) -> str:
     return f"{plans[0].verb} of {listed(plan.source for plan in plans)}"
 
 
-def _over_budget(plans: Sequence[Plan]) -> GateRefusedError | None:
+def _over_budget(subject: str, plans: Sequence[Plan]) -> GateRefusedError | None:
     """What may be lost is one number, of the file or of a person, however many moves it is lost in."""
     lost, allowed = lost_at_most(plans), loss_allowed(plans[0]) if plans else None
     if lost is None or allowed is None or lost <= allowed:
@@ -152,7 +150,7 @@ def _over_budget(plans: Sequence[Plan]) -> GateRefusedError | None:
         "be lost",
         f"--accept-loss {lost}, if a person accepts that; or leave one where it is: --except CLUSTER",
     )
-    return closed_error(_subject(plans), [gate])
+    return closed_error(subject, [gate])
 
 
 def _journaled(problem: DcctlError, runs: Sequence[Run]) -> DcctlError:
@@ -181,9 +179,9 @@ def _as_approved(known: list[Plan], at: int, approve: Approve) -> Approve:
         if not grown_since(known[at], fresh):
             return True
         known[at] = fresh
-        over = _over_budget([plan for plan in known if not plan.done_by])
+        over = _over_budget(fresh.way, [plan for plan in known if not plan.done_by])
         if over is not None:
-            raise GateRefusedError(fresh.way, over.problem, over.hint)
+            raise over
         return approve(fresh)
 
     return is_wanted
