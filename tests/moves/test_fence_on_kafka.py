@@ -252,9 +252,10 @@ def acknowledged(kafka: KafkaCluster, values: list[bytes]) -> int:
     The leader may learn of an access rule later than the broker that was asked for the rules.
     """
     bootstrap, left = kafka.properties["bootstrap.servers"], values
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, **as_user("checkout")}, logger=logger)
     deadline = time.monotonic() + 60
     while left:
+        # A new producer each time: one that a broker has refused goes on refusing by itself for a while.
+        producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, **as_user("checkout")}, logger=logger)
         refused = refusals(producer, left)
         assert set(refused) <= {"TOPIC_AUTHORIZATION_FAILED"}
         assert time.monotonic() < deadline
@@ -269,9 +270,15 @@ def refusals(producer: Producer, values: list[bytes]) -> list[str]:
     """
     found: list[str] = []
     for value in values:
-        producer.produce(
-            "orders", value, partition=0, on_delivery=lambda error, _: error and found.append(error.name())
-        )
+        try:
+            producer.produce(
+                "orders",
+                value,
+                partition=0,
+                on_delivery=lambda error, _: error and found.append(error.name()),
+            )
+        except KafkaException as error:  # refused before, and known to the producer
+            found.append(error.args[0].name())
     assert producer.flush(30) == 0
     return found
 
