@@ -13,7 +13,6 @@ from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark import spark_session
 from orchestrator.adapters.spark_archive import spark_class_archive
 from orchestrator.evidence.audit.inputs import (
-    SEEN_WITHIN_S,
     AuditedMove,
     AuditedPlace,
     AuditInputs,
@@ -67,12 +66,13 @@ def moves_inputs(
     results: Iterable[Mapping[str, Any]],
     *,
     ledgers: Path,
-    seen_within_s: float = SEEN_WITHIN_S,
+    seen_within_s: float | None = None,
 ) -> AuditInputs:
     """The same for moves to and fro over one mirror: `results` in their order, as they lie in `result.json`.
 
     Nothing is written any more, and everything has been read and copied. `seen_within_s`: how long a client
-    may be away; more where somebody ends dcctl on its way, and goes on with it when they like.
+    may be away, by default what the file allows; more where somebody ends dcctl on its way, and goes on with
+    it when they like.
     """
     one = audit_inputs(topology, mirror, ledgers=ledgers)
     home, back = topology.clusters[mirror.source], reverse_mirror(mirror)
@@ -97,7 +97,7 @@ def moves_inputs(
         topics=tuple(topics),
         others=(AuditedPlace(cluster=mirror.source, bootstrap=home.bootstrap, client=dict(home.client)),),
         moves=tuple(_move(result, names, called) for result in results),
-        seen_within_s=seen_within_s,
+        seen_within_s=one.seen_within_s if seen_within_s is None else seen_within_s,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.audit.inputs import seen_again_limit_s
 from orchestrator.evidence.origins.judged import Judged, Measurements
 from orchestrator.evidence.origins.moved import MoveFound, position_cost
 from orchestrator.evidence.origins.pauses import longest, series_of
@@ -247,5 +247,5 @@ def _rto(found: Measurements) -> dict[str, Any]:
         "seconds": longest([*producers.values(), *consumers.values()]),
         "per_producer": producers,
         "per_consumer": consumers,
-        "limit_s": SEEN_WITHIN_S,
+        "limit_s": seen_again_limit_s(found.rehearsed.topology),
     }

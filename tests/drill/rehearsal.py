@@ -43,15 +43,22 @@ def rehearse(
     tmp_path: Path,
     *options: str,
     max_loss_records: int | None = None,
+    rto_s: float | None = None,
     file: Path = EXAMPLE,
     timeout_s: float = _TIMEOUT_S,
     load: str | None = "small",
 ) -> Rehearsal:
-    """Run `dcctl drill` in a state folder of its own, with the load `small` unless told otherwise."""
+    """Run `dcctl drill` in a state folder of its own, with the load `small` unless told otherwise.
+
+    `rto_s`: how long clients may be out of service, where that is not what a test is about.
+    """
     topology = file
-    if max_loss_records is not None:
+    if max_loss_records is not None or rto_s is not None:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
-        data["failover"]["max_loss"] = {"records": max_loss_records}
+        if max_loss_records is not None:
+            data["failover"]["max_loss"] = {"records": max_loss_records}
+        if rto_s is not None:
+            data["failover"]["objectives"] = {"rto_s": rto_s}
         topology = tmp_path / "topology.yaml"
         topology.write_text(yaml.safe_dump(data), encoding="utf-8")
     out, state = tmp_path / "drills", tmp_path / "state"

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(900)]
 def drill(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rehearsal, Path]:
     """One drill for all tests of this module, and the folder in which it ran."""
     folder = tmp_path_factory.mktemp("drill")
-    return rehearse(folder, "--seed", "4711"), folder
+    return rehearse(folder, "--seed", "4711", rto_s=600), folder
 
 
 def test_the_drill_is_valid(drill: tuple[Rehearsal, Path]) -> None:

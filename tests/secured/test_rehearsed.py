@@ -19,7 +19,7 @@ _PASSWORD = re.compile(rb"password\W{1,3}[\w-]{24}\b", re.IGNORECASE)
 def test_a_secured_estate_is_failed_over_as_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Producers, groups, Spark, mirror, watcher, Connect, lock and journal, all over TLS."""
     monkeypatch.setenv("SECRET_OF_AN_OPERATOR", "hunter2-in-the-environment")
-    rehearsal = rehearse(tmp_path, "--seed", "4711", file=EXAMPLE)
+    rehearsal = rehearse(tmp_path, "--seed", "4711", rto_s=600, file=EXAMPLE)
     assert rehearsal.report.get("verdict") == "valid", rehearsal.report.get("reasons") or rehearsal.stderr
     assert rehearsal.status == 0
     for file in (file for file in rehearsal.folder.rglob("*") if file.is_file()):

@@ -291,7 +291,7 @@ class AwaitQueryProgress(
     phase="verify",
     title="Verify that every Spark query at {to} commits a batch",
     expected_s=20.0,
-    timeout_s=180.0,
+    timeout_s=600.0,
 ):
     """Wait until each query has committed a batch of its own at the other side."""
 

@@ -28,7 +28,17 @@ MIRRORED, LANDING = 0, 1
 written there after the move."""
 
 SEEN_WITHIN_S = 120.0
-"""A client counts as back after a move if it was seen within this time."""
+"""A client counts as back after a move if it was seen within this time, unless the file allows more."""
+
+
+def seen_again_limit_s(topology: Topology) -> float:
+    """The time, in seconds, within which a client has to be seen again after a loss or a move.
+
+    No less than the file's own objective (`failover.objectives.rto_s`), where that is longer.
+    """
+    objectives = topology.failover.objectives
+    return max(SEEN_WITHIN_S, (objectives and objectives.rto_s) or 0.0)
+
 
 ACKED, OPEN, FAILED, UNSERVED, ABORTED, FENCED = 1, 2, 4, 8, 16, 32
 """What came of a send: acknowledged; no answer, so it may be there or not; refused for certain.
@@ -299,6 +309,7 @@ def audit_inputs(
         ),
         fault_at_s=fault_at_s,
         decided_at_s=decided_at_s,
+        seen_within_s=seen_again_limit_s(topology),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from orchestrator.evidence.audit.inputs import SEEN_WITHIN_S
+from orchestrator.evidence.audit.inputs import seen_again_limit_s
 from orchestrator.evidence.audit.result import Finding, Verdict
 from orchestrator.evidence.audit.verdict import circumstances, losses_as_stated, verdict_of
 from orchestrator.evidence.clients.records import RecordId
@@ -364,7 +364,9 @@ def _of_pauses(judged: Measurements) -> Iterator[Finding]:
     staying = {fate.name for fate in judged.fates if fate.stated in {WAITS, WORKS_ON}}
     returns = [lost.returned_at_s - lost.at_s for lost in judged.rehearsed.losses if lost.returned_at_s]
     for client in judged.clients:
-        limit_s = SEEN_WITHIN_S + (max(returns, default=0.0) if client.name in staying else 0.0)
+        limit_s = seen_again_limit_s(judged.rehearsed.topology) + (
+            max(returns, default=0.0) if client.name in staying else 0.0
+        )
         for pause in judged.pauses(client):
             if pause is None:
                 yield Finding("invalid", f"{client.name}: not seen again after the loss or the move")
