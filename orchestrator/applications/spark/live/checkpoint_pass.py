@@ -92,11 +92,10 @@ def copy_whole_apart(
             "failed", f"nothing was heard of {original} within {timeout_s:g} s, or interrupted"
         )
     said, _ = child.communicate()
-    try:
-        outcome, message, result = json.loads(said)
-    except ValueError:
+    if child.returncode != 0:
         problem = f"the process that copies {original} ended with status {child.returncode}"
         return StepOutcome("failed", problem)
+    outcome, message, result = json.loads(said)
     return StepOutcome(outcome, message, result)
 
 
@@ -118,7 +117,9 @@ def _main(task: str) -> None:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not by sys.stdin: Python aborts at its end where a thread still reads from it.
+    while os.read(0, 1):
+        pass
     os._exit(1)
 
 
