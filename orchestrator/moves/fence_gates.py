@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
+from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.ports.part import Part
-from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.snapshot.observation import AccessState
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
@@ -25,7 +24,7 @@ def fence_gates(
 ) -> tuple[GateResult, ...]:
     """Every gate of a fence."""
     return (
-        *_common_gates(topology, seen, cluster, accepted),
+        *gates_of_cluster(topology, seen, cluster, accepted),
         fenceable(seen.cluster(cluster).access, topology, cluster, tuple(principals)),
     )
 
@@ -39,19 +38,8 @@ def unfence_gates(
 ) -> tuple[GateResult, ...]:
     """Every gate of taking a fence away."""
     return (
-        *_common_gates(topology, seen, cluster, accepted),
+        *gates_of_cluster(topology, seen, cluster, accepted),
         primary_here(seen.coordination, topology, cluster, acknowledged),
-    )
-
-
-def _common_gates(
-    topology: Topology, seen: Snapshot, cluster: str, accepted: Collection[str]
-) -> tuple[GateResult, ...]:
-    return (
-        coordination_gate(seen.coordination),
-        not_held_gate(seen.coordination, topology, (cluster,)),
-        _reachable(seen.cluster(cluster).brokers, cluster),
-        same_clusters(topology, seen.coordination, seen.cluster_ids(), accepted),
     )
 
 
@@ -132,20 +120,4 @@ def fenceable(
             else f"{cluster}: {all_of(len(principals), 'principal')} subject to its access rules"
         ),
         hint=hint if reasons else "",
-    )
-
-
-@asked_again()
-def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
-    limit = f"{cluster} answers, so that rules can be verified at each broker"
-    if brokers.value is None:
-        return absent("reachable", brokers, limit)
-    count = len(brokers.value)
-    return gate_result(
-        "reachable",
-        "ok" if count else "unknown",
-        measured=plural(count, "broker"),
-        limit=limit,
-        reason=f"{cluster} answers" if count else f"no broker of {cluster} answers",
-        hint="" if count else f"bring the brokers of {cluster} back first",
     )

@@ -16,9 +16,9 @@ from typing import Literal, get_args
 import pytest
 
 from orchestrator.errors import ClusterError
-from orchestrator.moves.fence_gates import AccessState
 from orchestrator.runs.engine import Results, RunEnd, StepOutcome
 from orchestrator.runs.plan import Plan, Step
+from orchestrator.snapshot.observation import AccessState
 from orchestrator.topology.hooks import Hooks
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover

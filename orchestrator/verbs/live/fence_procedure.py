@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import DcctlError
 from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_gates import primary_here
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
-from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
-from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.engine import Actions, OnEvent
+from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
-from orchestrator.runs.live.run import Run
-from orchestrator.runs.live.run_session import RunSession
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, asked, read_access
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.model import Topology
-from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
-from orchestrator.verbs.live.move_estate import open_coordination
+from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
-from orchestrator.verbs.registration import EFFECTS
 
-T = TypeVar("T")
 FenceVerb = Literal["fence", "unfence"]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEstate:
-    """The connections of a run about one cluster."""
-
-    cluster: Kafka
-    coordination: Coordination | None
-    coordination_problem: str = ""
-    servers: Servers = REAL_SERVERS
-
-    def close(self) -> None:
-        """End the session with the ensemble; Kafka's connections end with their clients."""
-        if self.coordination is not None:
-            self.coordination.close()
-
-
-class FenceProcedure:
+class FenceProcedure(OnOneCluster):
     """See `runs.live.procedure.Procedure`."""
-
-    is_uncoordinated = False
 
     def __init__(
         self,
@@ -64,29 +36,14 @@ class FenceProcedure:
         *,
         servers: Servers = REAL_SERVERS,
     ) -> None:
-        self.servers = servers
-        refuse_unknown_cluster(topology, request.cluster, "--cluster")
-        self.topology, self.request = topology, request
-        self.verb: str = verb
-        self.command = f"{verb} {request.cluster}"
-        self.about: Mapping[str, Any] = {}
+        super().__init__(topology, request.cluster, verb, servers)
+        self.request = request
 
     @classmethod
     def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> FenceProcedure:
         """As an earlier run was asked for."""
         verb: FenceVerb = "fence" if plan.verb == "fence" else "unfence"
         return cls(topology, FenceRequest(**plan.request), verb, servers=servers)
-
-    def open_estate(self) -> ClusterEstate:
-        """That cluster alone."""
-        coordination, problem = open_coordination(self.servers, self.topology)
-        try:
-            cluster = self.servers.kafka(self.topology, self.request.cluster)
-        except DcctlError:
-            if coordination is not None:
-                coordination.close()
-            raise
-        return ClusterEstate(cluster, coordination, problem, self.servers)
 
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         """Its brokers, and who is above its rules."""
@@ -104,18 +61,6 @@ class FenceProcedure:
             return ()
         cluster, acknowledged = self.request.cluster, self.request.acknowledge
         return (primary_here(picture.coordination, self.topology, cluster, acknowledged),)
-
-    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
-        """The effects, for one run."""
-        session = RunSession(
-            self.topology,
-            run.folder,
-            run_id=run.run_id,
-            estate_record=run.estate_record,
-            records=run.events,
-            servers=self.servers,
-        )
-        return EffectActions(EFFECTS, session)
 
 
 def preview_fence(
@@ -160,14 +105,3 @@ def fence_snapshot(
         cluster_id=None if brokers.value is None else cluster.cluster_id,
     )
     return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
-
-
-def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool) -> Part[CoordinationState]:
-    """Whether lock and journal are at hand."""
-
-    def ask() -> CoordinationState:
-        return read_coordination(
-            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock, with_runs=False
-        )
-
-    return asked(coordination_subject(topology), ask, estate.servers.clock)

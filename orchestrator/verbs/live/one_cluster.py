@@ -1,0 +1,90 @@
+"""What the procedures of one cluster share: its connections, lock and journal, and the effects of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.errors import DcctlError
+from orchestrator.moves.request import refuse_unknown_cluster
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Kafka
+from orchestrator.runs.acting import EffectActions
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.engine import Actions
+from orchestrator.runs.live.run import Run
+from orchestrator.runs.live.run_session import RunSession
+from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.live.asking import asked
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
+from orchestrator.verbs.live.move_estate import open_coordination
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.registration import EFFECTS
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEstate:
+    """The connections of a run about one cluster."""
+
+    cluster: Kafka
+    coordination: Coordination | None
+    coordination_problem: str = ""
+    servers: Servers = REAL_SERVERS
+
+    def close(self) -> None:
+        """End the session with the ensemble; Kafka's connections end with their clients."""
+        if self.coordination is not None:
+            self.coordination.close()
+
+
+class OnOneCluster:
+    """Of a `runs.live.procedure.Procedure` what is the same for all of these."""
+
+    is_uncoordinated = False
+
+    def __init__(self, topology: Topology, cluster: str, verb: str, servers: Servers) -> None:
+        """Raises `UsageError` for a cluster that the file does not have."""
+        refuse_unknown_cluster(topology, cluster, "--cluster")
+        self.servers, self.topology, self.cluster = servers, topology, cluster
+        self.verb = verb
+        self.command = f"{verb} {cluster}"
+        self.about: Mapping[str, Any] = {}
+
+    def open_estate(self) -> ClusterEstate:
+        """That cluster alone."""
+        coordination, problem = open_coordination(self.servers, self.topology)
+        try:
+            cluster = self.servers.kafka(self.topology, self.cluster)
+        except DcctlError:
+            if coordination is not None:
+                coordination.close()
+            raise
+        return ClusterEstate(cluster, coordination, problem, self.servers)
+
+    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
+        """The effects, for one run."""
+        session = RunSession(
+            self.topology,
+            run.folder,
+            run_id=run.run_id,
+            estate_record=run.estate_record,
+            records=run.events,
+            servers=self.servers,
+        )
+        return EffectActions(EFFECTS, session)
+
+
+def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool) -> Part[CoordinationState]:
+    """Whether lock and journal are at hand."""
+
+    def ask() -> CoordinationState:
+        return read_coordination(
+            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock, with_runs=False
+        )
+
+    return asked(coordination_subject(topology), ask, estate.servers.clock)
