@@ -68,13 +68,27 @@ def failback(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Make a returned primary a standby, let it catch up, and move everything back to it."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.leaders import lead
     from orchestrator.cli.verb import run_verb
+    from orchestrator.moves.leadership.runbook import ReturnRequest
     from orchestrator.moves.request import FailbackRequest, accepted_unread
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
 
     topology = given_topology(file)
+    if not topology.replication and len(topology.clusters) == 1:
+        back = ReturnRequest(
+            cluster=next(iter(topology.clusters)),
+            by=account_name(),
+            reason=reason,
+            accept_cluster=accepted_clusters(topology, accept_cluster),
+        )
+        lead(
+            topology, back, "failback",
+            dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
+        )  # fmt: skip
+        return
     request = FailbackRequest(
         to=to,
         left=left,

@@ -26,12 +26,15 @@ def given_topology(file: Path | None, like: str = "dcctl status my.yaml") -> Top
         speak_of(file)
         return load_topology(file)
     from orchestrator.errors import SimulationError
-    from orchestrator.simulation.running import open_simulation
+    from orchestrator.simulation.folders import Folders, simulations_folder
+    from orchestrator.simulation.running import open_simulation, simulation_names
 
     try:
         topology = open_simulation().topology
     except SimulationError as error:
-        hint = f"name your topology file: {like}; or {error.hint}"
+        files = [str(Folders(simulations_folder() / name).topology) for name in simulation_names()]
+        own = f"that of a simulation: {' or '.join(files)}" if len(files) > 1 else error.hint
+        hint = f"name your topology file: {like}; or {own}"
         raise SimulationError(error.subject, error.problem, hint) from None
     speak_of(None)
     return topology

@@ -49,6 +49,7 @@ _GROUPS = (
     "failover",
     "failback",
     "fence",
+    "leaders",
     "runs",
     "hold",
     "watch",

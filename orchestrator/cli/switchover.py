@@ -34,7 +34,13 @@ def register(app: typer.Typer) -> None:
 
 def switchover(  # noqa: PLR0917 - typer passes them by name
     file: Path | None = FILE,
-    to: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    to: str = typer.Option("", "--to", metavar="CLUSTER", help="The cluster that takes over."),
+    evacuate: str = typer.Option(
+        "",
+        "--evacuate",
+        metavar="DC",
+        help="Within a stretched cluster: no broker at this site leads any more.",
+    ),
     left: str = typer.Option(
         "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
     ),
@@ -58,13 +64,30 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.leaders import lead
     from orchestrator.cli.verb import run_verb
-    from orchestrator.moves.request import SwitchoverRequest, accepted_unread
+    from orchestrator.moves.leadership.runbook import EvacuateRequest, evacuated_cluster
+    from orchestrator.moves.request import SwitchoverRequest, accepted_unread, refuse_unknown_site
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
 
     topology = given_topology(file)
+    _refuse_unclear(to, evacuate, [left, *applications, *topics, *left_out, *accept_unread, acknowledge])
+    if evacuate:
+        refuse_unknown_site(topology, evacuate, "--evacuate")
+        leaders_off = EvacuateRequest(
+            cluster=evacuated_cluster(topology, evacuate),
+            site=evacuate,
+            by=account_name(),
+            reason=reason,
+            accept_cluster=accepted_clusters(topology, accept_cluster),
+        )
+        lead(
+            topology, leaders_off, "switchover",
+            dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
+        )  # fmt: skip
+        return
     request = SwitchoverRequest(
         to=to,
         left=left,
@@ -93,3 +116,17 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         topology=topology,
         full=full,
     )
+
+
+def _refuse_unclear(to: str, evacuate: str, of_a_move: list[str]) -> None:
+    from orchestrator.errors import UsageError
+
+    if bool(to) == bool(evacuate):
+        problem = "name one of --to and --evacuate"
+        hint = (
+            "--to CLUSTER moves to another cluster; --evacuate DC moves leaders off a site of a stretched one"
+        )
+        raise UsageError("switchover", problem, hint)
+    if evacuate and any(of_a_move):
+        problem = "moves the leaders of every topic at the site; clients stay where they are"
+        raise UsageError("--evacuate", problem, "options of a move to another cluster do not go with it")

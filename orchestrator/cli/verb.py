@@ -52,7 +52,7 @@ def run_verb(
 
     def show_plan(plan: Plan) -> None:
         _write_files(plan, out, graph)
-        if not plan.done_by:
+        if not plan.is_done:
             with best_effort():
                 render_plan(plan, err_console, full=full)
 

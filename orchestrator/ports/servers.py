@@ -44,6 +44,19 @@ class TopicDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Every topic of a cluster as it is described, Kafka's own too, and its brokers.
+
+    `living`: brokers that are up. `racks`: of those of them that have one. In ZooKeeper mode one that is down
+    may stand among the replicas in sync for a while.
+    """
+
+    topics: Mapping[str, TopicDescription]
+    racks: Mapping[int, str]
+    living: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Authorization:
     """How a cluster decides who may do what: its authorizer (empty for none), and who is above all rules.
 
@@ -143,6 +156,20 @@ class Kafka(Protocol):
 
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
+
+    def placement(self, timeout_s: float = 30.0) -> Placement:
+        """Who has and who leads each partition of every topic."""
+
+    def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica of each partition lead, where it is in sync."""
+
+    def alter_reassignments(
+        self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0
+    ) -> None:
+        """Give partitions these replicas in this order; None calls off a move that is under way."""
+
+    def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
+        """Every partition whose replicas are being moved."""
 
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
         """Configuration in force of those of `names` that exist."""

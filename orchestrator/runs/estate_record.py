@@ -165,6 +165,26 @@ class SettingsBefore:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SiteEvacuated:
+    """Brokers of a site lead nothing from here on: their replicas stand last in each assignment of `cluster`.
+
+    `orders`: of each topic that was changed the replicas of every partition, as they stood before.
+    """
+
+    cluster: str
+    site: str
+    orders: Mapping[str, tuple[tuple[int, ...], ...]]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SiteReturned:
+    """Assignments of `cluster` stand as they did before the site was evacuated."""
+
+    cluster: str
+    site: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Withdrawn:
     """The fact with this number does not hold any more."""
 
@@ -184,6 +204,8 @@ Body: TypeAlias = (
     | LogsTruncated
     | ClusterIds
     | SettingsBefore
+    | SiteEvacuated
+    | SiteReturned
     | Withdrawn
 )
 B = TypeVar("B", bound=Body)
@@ -201,6 +223,8 @@ KINDS: Mapping[str, type[Body]] = {
     "logs_cut": LogsTruncated,
     "cluster_ids": ClusterIds,
     "settings_before": SettingsBefore,
+    "site_evacuated": SiteEvacuated,
+    "site_returned": SiteReturned,
     "withdrawn": Withdrawn,
 }
 """What each kind of fact is called in the store."""
@@ -305,6 +329,8 @@ def _about(body: Body) -> tuple[Any, ...]:
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():
             return body.home, body.standby
+        case SiteEvacuated() | SiteReturned():
+            return body.cluster, body.site
         case _:
             return ()
 
@@ -313,6 +339,26 @@ def undone_runs(facts: Iterable[Fact]) -> frozenset[str]:
     """Runs of which all was taken back: their newest end says so."""
     ended = {fact.run_id: fact.body.outcome for fact in facts if isinstance(fact.body, RunEnded)}
     return frozenset(run_id for run_id, outcome in ended.items() if outcome == "undone")
+
+
+EVACUATIONS = (SiteEvacuated, SiteReturned)
+"""What `evacuated_sites` wants to know."""
+
+
+def evacuated_sites(facts: Iterable[Fact]) -> dict[tuple[str, str], SiteEvacuated]:
+    """By cluster and site those that have not returned since, with how assignments stood before."""
+    found: dict[tuple[str, str], SiteEvacuated] = {}
+    for fact in standing(facts):
+        if isinstance(fact.body, SiteEvacuated):
+            # A second evacuation found the orders of the first one: what it changed comes on top.
+            before = found.get((fact.body.cluster, fact.body.site))
+            orders = {**fact.body.orders, **(before.orders if before else {})}
+            found[fact.body.cluster, fact.body.site] = SiteEvacuated(
+                cluster=fact.body.cluster, site=fact.body.site, orders=orders
+            )
+        elif isinstance(fact.body, SiteReturned):
+            found.pop((fact.body.cluster, fact.body.site), None)
+    return found
 
 
 def primary_records(facts: Iterable[Fact]) -> tuple[PrimaryRecord, ...]:

@@ -38,13 +38,14 @@ Phase = Literal[
     "redirect",
     "verify",
     "follow-up",
+    "leaders",
     "access",
     "topics",
     "replicas",
     "mirrors",
     "remove",
 ]
-# Of a move, in the order in which a report tells them; the others are of an apply.
+# Of a move, in the order in which a report tells them; the others are of other verbs.
 PHASES: tuple[Phase, ...] = (
     "detect",
     "decide",
@@ -237,6 +238,11 @@ class Plan:
     def done_by(self) -> str:
         """Id of the run that has done it already; empty where it is still to be done."""
         return str(self.facts.get("done_by", ""))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to do: an earlier run has done it, or all is as it should be already."""
+        return bool(self.done_by or self.facts.get("nothing_to_do"))
 
     @property
     def digest(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Placement
 from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
@@ -43,7 +44,9 @@ class ClusterView:
     connections, because then they have no end. `sizes`: bytes of its logs, asked for where the mirror that
     copies them has a limit. `epoch_ends`: where the leader epochs in which its logs were left end in them
     now. `samples`: what a watcher at the place entered has recorded of a cluster from which no mirror leads
-    there. `cluster_id`: None where no broker answers, empty where it tells none.
+    there. `placement`: who has and who leads each partition of every topic. `reassigning`:
+    partitions whose replicas are being moved. `cluster_id`: None where no
+    broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -59,6 +62,8 @@ class ClusterView:
     committed: Part[GroupOffsets] = _NOT_ASKED
     access: Part[AccessState] = _NOT_ASKED
     samples: Part[SampleHistory] = _NOT_ASKED
+    placement: Part[Placement] = _NOT_ASKED
+    reassigning: Part[frozenset[TopicPartition]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

@@ -25,6 +25,8 @@ from tests.gates.case import (
 )
 
 _ANY_LOSS = ("--accept-loss", "1000000")
+WHILE_BOTH_ARE_UP = ("switchover", "fence", "unfence", "leaders", "apply")
+"""Verbs that can be asked for as long as nothing is lost, a move first."""
 
 BOTH_UP = (
     Case(
@@ -35,6 +37,7 @@ BOTH_UP = (
             "switchover": no_ensemble(*OF_A_MOVE),
             "fence": no_ensemble("coordination", "not-held", "same-clusters"),
             "unfence": no_ensemble("coordination", "not-held", "same-clusters", "primary-here"),
+            "leaders": no_ensemble("coordination", "not-held", "same-clusters"),
             "apply": no_ensemble("coordination", "not-held", "same-clusters", "moves-ended"),
         },
     ),
@@ -42,13 +45,13 @@ BOTH_UP = (
         name="somebody else is at it",
         state="both up",
         breaks=b.lock_held,
-        refused={verb: {"coordination": LOCKED} for verb in ("switchover", "fence", "unfence", "apply")},
+        refused={verb: {"coordination": LOCKED} for verb in WHILE_BOTH_ARE_UP},
     ),
     Case(
         name="a hold stands",
         state="both up",
         breaks=b.held,
-        refused={verb: {"not-held": HELD} for verb in ("switchover", "fence", "unfence", "apply")},
+        refused={verb: {"not-held": HELD} for verb in WHILE_BOTH_ARE_UP},
     ),
     Case(
         name="west was another cluster",
@@ -56,7 +59,7 @@ BOTH_UP = (
         breaks=b.another_cluster_remembered("west"),
         refused={
             "switchover": {"same-clusters": ANOTHER_CLUSTER, "watcher-alive": WATCHER_SILENT},
-            **{verb: {"same-clusters": ANOTHER_CLUSTER} for verb in ("fence", "unfence", "apply")},
+            **{verb: {"same-clusters": ANOTHER_CLUSTER} for verb in WHILE_BOTH_ARE_UP[1:]},
         },
     ),
     Case(
@@ -216,6 +219,7 @@ BOTH_UP = (
             ),
             "fence": dict.fromkeys(("reachable", "fenceable"), ("cluster west: ", "")),
             "unfence": {"reachable": silent("west")},
+            "leaders": dict.fromkeys(("reachable", "leaders-known"), ("cluster west: ", "")),
             "apply": {"clusters-known": ("west: ", "make it readable first")},
         },
         is_readable=False,

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
+from orchestrator.moves.leadership.runbook import LeadersRequest, plan_leaders
 from orchestrator.moves.request import SwitchoverRequest
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_state import CoordinationState
@@ -31,6 +32,7 @@ def plans() -> Iterable[Plan]:
     yield plan_failback(failback_pictures.topology(), failback_pictures.picture(), failback_pictures.REQUEST)
     yield plan_fence(topology, fence, request)
     yield plan_unfence(topology, fence, request)
+    yield plan_leaders(topology, fence, LeadersRequest(cluster="west"))
     yield planned(topology, as_described(topology))
 
 

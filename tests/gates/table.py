@@ -25,6 +25,11 @@ NEVER_REFUSED: Mapping[Gate, str] = {
     ("failback", "source-primary"): "where it is back already nothing is left to do, which is status 0",
     ("fence", "reachable"): "it answers, or nobody knows",
     ("unfence", "reachable"): "it answers, or nobody knows",
+    ("leaders", "reachable"): "it answers, or nobody knows",
+    (
+        "leaders",
+        "leaders-known",
+    ): "who leads is told, or nobody knows: what another replica leads is no refusal",
     ("apply", "clusters-known"): "it was seen, or nobody knows",
     ("apply", "no-reassignment"): "needs two brokers: tests/gates/test_moving.py",
 }

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.simulation.workload.install import stop_consumers
 from tests.gates.case import Case
-from tests.gates.cases_both_up import BOTH_UP
+from tests.gates.cases_both_up import BOTH_UP, WHILE_BOTH_ARE_UP
 from tests.gates.judging import all_open, judge
 from tests.gates.world import World, world_at_work
 
@@ -27,7 +27,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield found
 
 
-@pytest.mark.parametrize("verb", ["switchover", "fence", "unfence", "apply"])
+@pytest.mark.parametrize("verb", WHILE_BOTH_ARE_UP)
 def test_as_long_as_nothing_is_broken_every_gate_is_open(world: World, verb: str) -> None:
     """What closes one later is what was broken."""
     all_open(world, verb)

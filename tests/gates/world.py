@@ -34,6 +34,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
     "failback": ("--acknowledge", "test: there and back at once"),
     "fence": ("--cluster", "west"),
     "unfence": ("--cluster", "west"),
+    "leaders": ("--cluster", "west", "--balance"),
     "apply": (),
 }
 

@@ -20,11 +20,15 @@ _GIVE_UP_MS = 8_000
 
 @dataclass(slots=True)
 class Ledger:
-    """What was acknowledged: partition -> sequence number -> Unix time at which it had been sent."""
+    """What was acknowledged: partition -> sequence number -> Unix time at which it had been sent.
+
+    `longest_gap_s`: the longest time between two acknowledgements of one partition.
+    """
 
     acked: dict[TopicPartition, dict[int, float]] = field(default_factory=dict)
     acked_at_s: dict[TopicPartition, float] = field(default_factory=dict)
     given_up: int = 0
+    longest_gap_s: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(
@@ -36,7 +40,9 @@ class Ledger:
                 self.given_up += 1
                 return
             self.acked.setdefault(partition, {})[number] = sent_at_s
-            self.acked_at_s[partition] = time.time()
+            now_s = time.time()
+            self.longest_gap_s = max(self.longest_gap_s, now_s - self.acked_at_s.get(partition, now_s))
+            self.acked_at_s[partition] = now_s
 
     def partitions_acked_since(self, since_s: float) -> set[TopicPartition]:
         """Partitions with an acknowledged record that was sent after this Unix time."""

@@ -8,7 +8,7 @@ so; a leader that is gone has a successor a moment later; DENY wins over ALLOW.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -307,6 +307,20 @@ class TwinCluster:
         log.isr, log.leader = isr, leader
         if leader != -1 and all(self.brokers[number].state == "up" for number in isr):
             log.hidden = 0
+
+    def elect_preferred(self, tp: TopicPartition) -> None:
+        """The first replica leads, if it is in sync."""
+        log = self.log(tp)
+        if log is not None and log.replicas[0] in log.isr and log.leader != log.replicas[0]:
+            log.leader = log.replicas[0]
+            log.begin_epoch()
+
+    def reorder(self, tp: TopicPartition, replicas: Sequence[int]) -> None:
+        """The same replicas, in another order: applied at once."""
+        log = self.log(tp)
+        assert log is not None
+        assert sorted(log.replicas) == sorted(replicas)
+        log.replicas = tuple(replicas)
 
     def may(self, principal: str, operation: str, kind: str, name: str) -> bool:
         """What the authorizer says: DENY wins, and who has no ALLOW may not."""

@@ -143,7 +143,7 @@ class TwinEstate:
                 self.ensemble,
                 lambda name: TwinKafka(self.clusters[name], self.record, self.crew),
             )
-            for watched in watched_clusters(self.topology)
+            for watched in (watched_clusters(self.topology) if self.topology.replication else ())
         ]
 
     def guard(self, cluster: str) -> None:

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Voter
+from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.servers import Record as ReadRecord
-from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import (
     Content,
     LogEnd,
@@ -88,6 +88,42 @@ class TwinKafka(Asked):
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         self.reached("describing topics", timeout_s)
         return described(self.cluster, names)
+
+    def placement(self, timeout_s: float = 30.0) -> Placement:
+        self.reached("describing topics", timeout_s)
+        living = {number: broker.dc for number, broker in self.cluster.brokers.items() if broker.is_known}
+        return Placement(described(self.cluster, self.cluster.topics), living, frozenset(living))
+
+    def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        doing = "electing preferred leaders"
+        self.reached(doing, timeout_s)
+        for tp in sorted(set(partitions)):
+            self.record.do(
+                "elect leader",
+                self.name,
+                str(tp),
+                lambda tp=tp: self.cluster.elect_preferred(tp),
+                failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
+            )
+
+    def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
+        self.reached("listing reassignments", timeout_s)
+        return frozenset()
+
+    def alter_reassignments(
+        self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0
+    ) -> None:
+        doing = "moving partitions"
+        self.reached(doing, timeout_s)
+        for tp, replicas in sorted(moves.items()):
+            assert replicas is not None
+            self.record.do(
+                "move partition",
+                self.name,
+                f"{tp} → {list(replicas)}",
+                lambda tp=tp, replicas=replicas: self.cluster.reorder(tp, replicas),
+                failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
+            )
 
     def topic_config(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, dict[str, str]]:
         self.reached("describing configurations", timeout_s)

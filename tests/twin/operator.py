@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.moves.fence import FenceRequest
+from orchestrator.moves.leadership.runbook import (
+    EvacuateRequest,
+    LeadersRequest,
+    ReturnRequest,
+    evacuated_cluster,
+)
 from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
 from orchestrator.runs.plan import Plan, RunEvent
+from orchestrator.topology.model import Replication
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.failover_procedure import run_failover
 from orchestrator.verbs.live.fence_procedure import FenceVerb, run_fence
+from orchestrator.verbs.live.leaders_procedure import run_leaders
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
@@ -23,10 +31,14 @@ class Operator:
 
     def __init__(self, estate: TwinEstate) -> None:
         self.estate = estate
-        self.mirror = estate.topology.replication[0]
         self.plan: Plan | None = None
         self.run_id = ""
         self.events: list[RunEvent] = []
+
+    @property
+    def mirror(self) -> Replication:
+        """The first one of the file."""
+        return self.estate.topology.replication[0]
 
     def failover(self, **asked: Any) -> RunResult:
         """The source of the mirror is lost, as a person attests."""
@@ -57,6 +69,22 @@ class Operator:
     def unfence(self, cluster: str, **asked: Any) -> RunResult:
         """Producers on again."""
         return self.fence(cluster, "unfence", **asked)
+
+    def balance(self, cluster: str, **asked: Any) -> RunResult:
+        """Preferred leaders lead again."""
+        request = LeadersRequest(**{"cluster": cluster, **_WHO, **asked})
+        return run_leaders(self.estate.topology, request, **self._begun())
+
+    def evacuate(self, site: str, **asked: Any) -> RunResult:
+        """No broker at a site leads any more."""
+        cluster = evacuated_cluster(self.estate.topology, site)
+        request = EvacuateRequest(**{"cluster": cluster, "site": site, **_WHO, **asked})
+        return run_leaders(self.estate.topology, request, **self._begun())
+
+    def lead_as_before(self, cluster: str, **asked: Any) -> RunResult:
+        """Sites of a cluster that were evacuated lead again."""
+        request = ReturnRequest(**{"cluster": cluster, **_WHO, **asked})
+        return run_leaders(self.estate.topology, request, **self._begun())
 
     def resume(self, run_id: str = "", **asked: Any) -> RunResult:
         """Go on with the newest run."""

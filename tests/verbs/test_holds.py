@@ -273,3 +273,10 @@ def test_without_a_file_the_scope_is_checked_first_and_then_a_file_is_asked_for(
     for verb in ("status", "history"):
         assert run([verb]) == 1
         assert "name your topology file: dcctl status my.yaml" in said()
+    for name in ("ledger", "market"):
+        (tmp_path / "simulations" / name).mkdir(parents=True)
+        (tmp_path / "simulations" / name / "simulation.json").write_text("{}", encoding="utf-8")
+    assert run(["history"]) == 1
+    words = said()
+    assert "2 are running: ledger, market" in words
+    assert f"or that of a simulation: {tmp_path / 'simulations' / 'ledger' / 'topology.yaml'}" in words

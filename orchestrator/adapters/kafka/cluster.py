@@ -188,6 +188,14 @@ class KafkaCluster(LibrdkafkaCluster):
         """
         self._java_admin().alter_reassignments(moves, timeout_s)
 
+    def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica of each partition lead, where it is in sync. One that leads already does.
+
+        Which of them lead afterwards is to be looked at: one whose first replica is not in sync is left as it
+        is, without an error.
+        """
+        self._java_admin().elect_preferred(partitions, timeout_s)
+
     def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
         """Create access rules; those that exist stay."""
         self._java_admin().create_acls(rules, timeout_s)

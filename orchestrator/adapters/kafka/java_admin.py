@@ -18,6 +18,8 @@ from orchestrator.values import DEFAULT_OWNER, Acl, QuotaOwner, TopicPartition
 _ADMIN = "org.apache.kafka.clients.admin"
 _ACL = "org.apache.kafka.common.acl"
 _RESOURCE = "org.apache.kafka.common.resource"
+# Of an election: the first replica leads already, or is not in sync.
+_AS_IT_IS = frozenset({"ElectionNotNeeded", "PreferredLeaderNotAvailable"})
 
 
 class JavaAdmin(JavaReader):
@@ -139,6 +141,26 @@ class JavaAdmin(JavaReader):
             result = ask.admin.alterPartitionReassignments(requests, options)
             outcomes = ask.outcomes(result.values(), timeout_s)
         self._raise_first("partition", doing, _errors(outcomes, "NoReassignmentInProgress"))
+
+    def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica of each partition lead; one that leads, or is not in sync, is no error."""
+        wanted = sorted(set(partitions))
+        if not wanted:
+            return
+        doing = "electing preferred leaders"
+        with self._asking(doing) as ask:
+            asked = ask.java.java.util.HashSet(ask.bulk.objects(ask.bulk.partition, wanted))
+            kind, options = ask.common.ElectionType.PREFERRED, ask.options("ElectLeaders", timeout_s)
+            found = ask.answer(ask.admin.electLeaders(kind, asked, options).partitions(), timeout_s)
+        # Each is an `Optional` of an error, as Java writes it.
+        errors = {
+            key: text.removeprefix("Optional[").removesuffix("]")
+            for key, text in found.items()
+            if text != "Optional.empty"
+        }
+        self._raise_first(
+            "partition", doing, {k: e for k, e in errors.items() if error_name(e) not in _AS_IT_IS}
+        )
 
     def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
         """Create access rules; those that exist stay."""

@@ -44,6 +44,7 @@ _AS_TEXT = (
     "java.lang.Throwable",
     "org.apache.kafka.common.TopicPartition",
     "org.apache.kafka.common.Uuid",
+    "java.util.Optional",
 )
 
 
@@ -166,7 +167,7 @@ class Bulk:
         return keys.stream().collect(jvm.java.util.stream.Collectors.toMap(same, self.function(value)))
 
     def plain(self, value: Any) -> Any:
-        """A Java value as Python has it: fields become keys; partitions, ids and errors become text."""
+        """A Java value as Python has it: fields become keys; those of `_AS_TEXT` become text."""
         return json.loads(self._writer.writeValueAsString(value))
 
     def outcomes(self, futures: Any, wait_ms: int, late: str) -> dict[str, Outcome]:

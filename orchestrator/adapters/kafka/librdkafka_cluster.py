@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -33,7 +34,7 @@ from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.ports.servers import Record, TopicDescription
+from orchestrator.ports.servers import Placement, Record, TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import and_n_more, listed
 
@@ -108,14 +109,23 @@ class LibrdkafkaCluster:
         self.cluster_id = str(found.cluster_id or "")
         return found
 
-    @asked_anew
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
+        return dict(self._placed(names, timeout_s).topics)
+
+    def placement(self, timeout_s: float = 30.0) -> Placement:
+        """Who has and who leads each partition of every topic that the operator may see."""
+        known = self._listed("asking who leads", timeout_s)
+        return replace(self._placed(known.topics, timeout_s), living=frozenset(known.brokers))
+
+    @asked_anew
+    def _placed(self, names: Iterable[str], timeout_s: float) -> Placement:
         wanted = sorted(set(names))
         if not wanted:
-            return {}
+            return Placement({}, {}, frozenset())
         futures = self._admin.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
         found = {}
+        racks: dict[int, str] = {}
         for name, future in futures.items():
             try:
                 topic = future.result(timeout_s + 5)
@@ -124,6 +134,7 @@ class LibrdkafkaCluster:
                     continue
                 raise cluster_error(f"{self.subject}, topic {name}", "describing it", error.args[0]) from None
             partitions = sorted(topic.partitions, key=lambda partition: partition.id)
+            racks |= {node.id: node.rack for p in partitions for node in p.replicas if node.rack}
             found[name] = TopicDescription(
                 name=name,
                 topic_id=str(topic.topic_id),
@@ -131,7 +142,7 @@ class LibrdkafkaCluster:
                 replicas=tuple(tuple(node.id for node in p.replicas) for p in partitions),
                 isr=tuple(tuple(node.id for node in p.isr) for p in partitions),
             )
-        return found
+        return Placement(found, racks, frozenset())
 
     def log_ends(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0

@@ -149,7 +149,7 @@ def run_procedure(
         plan = with_absolute_hooks(procedure.plan(picture))
         run.write_file("plan.json", to_json(plan))
         on_plan(plan)
-        if plan.done_by:
+        if plan.is_done:
             if plan.is_allowed:
                 _remember_clusters(run, plan)
             now_s = procedure.servers.clock.now_s()

@@ -37,12 +37,16 @@ def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:
     return Part(source, clock.now_s(), value)
 
 
-def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
+def once_answered(brokers: Part[dict[int, str]], question: Callable[[], T]) -> T:
     """The answer of a cluster that answers at all. Raises `ClusterError` where it does not."""
-    reached = brokers.result()
-    if reached.value is None:
-        raise ClusterError(reached.source, reached.problem, reached.hint)
+    if brokers.value is None:
+        raise ClusterError(brokers.source, brokers.problem, brokers.hint)
     return question()
+
+
+def once_reached(brokers: Future[Part[dict[int, str]]], question: Callable[[], T]) -> T:
+    """The same while its brokers are being asked for."""
+    return once_answered(brokers.result(), question)
 
 
 def read_access(access: Access, brokers: Mapping[int, str]) -> AccessState:

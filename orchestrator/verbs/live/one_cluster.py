@@ -79,12 +79,19 @@ class OnOneCluster:
         return EffectActions(EFFECTS, session)
 
 
-def coordination_state(topology: Topology, estate: ClusterEstate, own_lock: bool) -> Part[CoordinationState]:
+def coordination_state(
+    topology: Topology, estate: ClusterEstate, own_lock: bool, *, with_evacuations: bool = False
+) -> Part[CoordinationState]:
     """Whether lock and journal are at hand."""
 
     def ask() -> CoordinationState:
         return read_coordination(
-            estate.coordination, estate.coordination_problem, topology, own_lock=own_lock, with_runs=False
+            estate.coordination,
+            estate.coordination_problem,
+            topology,
+            own_lock=own_lock,
+            with_runs=False,
+            with_evacuations=with_evacuations,
         )
 
     return asked(coordination_subject(topology), ask, estate.servers.clock)

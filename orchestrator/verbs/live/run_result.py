@@ -237,16 +237,17 @@ def _by_group(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, 
 
 
 def _nothing_to_do(ended: Ended) -> RunResult:
-    """The result where an earlier run has done it."""
+    """The result where an earlier run has done it, or all is as it should be."""
     plan, timing = ended.plan, ended.timing
-    done = f"{plan.target} has taken over already"
+    done = f"{plan.target} has taken over already, by run {plan.done_by}"
     if plan.verb == "apply":
         left = left_in_words(plan.facts["differences"])
         done = f"what can be planned is done; {left}" if left else "everything is as the file says"
+        done += f", by run {plan.done_by}"
     return RunResult(
         run_id=ended.run_id,
         outcome="nothing-to-do",
-        reason=f"{done}, by run {plan.done_by}",
+        reason=str(plan.facts.get("nothing_to_do", done)),
         source=plan.source,
         target=plan.target,
         asked_at_s=timing.started_at_s,

@@ -27,6 +27,7 @@ from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
+from orchestrator.verbs.live.leaders_procedure import LEADING_VERBS, LeadersProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
@@ -43,6 +44,10 @@ PROCEDURES: Mapping[str, OfRun] = {
     "fence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(servers, topology, plan, first),
     "unfence": lambda servers, topology, plan, first, _: FenceProcedure.of_run(
         servers, topology, plan, first
+    ),
+    **dict.fromkeys(
+        LEADING_VERBS,
+        lambda servers, topology, plan, first, _: LeadersProcedure.of_run(servers, topology, plan, first),
     ),
 }
 

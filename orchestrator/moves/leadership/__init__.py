@@ -1,0 +1,1 @@
+"""Which replica of a partition leads: the preferred one, or one that was put first for a while."""

@@ -1,0 +1,93 @@
+"""What has to hold before leaders are changed within a cluster."""
+
+from __future__ import annotations
+
+from orchestrator.moves.leadership.electing import in_words
+from orchestrator.moves.leadership.order import brokers_at, not_to_be_led_elsewhere
+from orchestrator.moves.leadership.preferred import displaced
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Placement
+from orchestrator.runs.estate_record import SiteEvacuated
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.values import TopicPartition
+from orchestrator.wording import listed, plural
+
+
+def partitions_in(placement: Placement) -> int:
+    """How many there are."""
+    return sum(len(topic.leaders) for topic in placement.topics.values())
+
+
+@asked_again()
+def leaders_known(placement: Part[Placement], cluster: str) -> GateResult:
+    """Whoever is asked for another leader has to be seen leading."""
+    limit = f"{cluster} says who leads each partition, and which replicas are in sync"
+    if placement.value is None:
+        return absent("leaders-known", placement, limit)
+    rows, count = list(displaced(placement.value)), partitions_in(placement.value)
+    measured = f"{len(rows):,} of {count:,} partitions are led by another replica than the preferred one"
+    return gate_result("leaders-known", "ok", measured, limit, f"{cluster}: {in_words(count, rows)}")
+
+
+def nothing_reassigned(moving: Part[frozenset[TopicPartition]], cluster: str) -> GateResult:
+    """Another order takes the place of whatever Kafka is copying for."""
+    limit = f"no partition of {cluster} is being reassigned"
+    if moving.value is None:
+        return absent("no-reassignment", moving, limit)
+    measured = f"{plural(len(moving.value), 'partition')} being reassigned"
+    if not moving.value:
+        return gate_result("no-reassignment", "ok", measured, limit, limit)
+    reason = f"being reassigned at {cluster}: {listed(map(str, sorted(moving.value)))}"
+    hint = "wait until the reassignment has ended, then try again"
+    return gate_result("no-reassignment", "refused", measured, limit, reason, hint)
+
+
+def site_evacuable(placement: Part[Placement], cluster: str, site: str) -> GateResult:
+    """Every partition has a replica elsewhere that is up and in sync, and each broker tells its rack."""
+    limit = f"each partition of {cluster} has a replica in sync that is not at {site}"
+    if placement.value is None:
+        return absent("site-evacuable", placement, limit)
+    found = placement.value
+    unplaced = sorted(found.living - found.racks.keys())
+    stuck = not_to_be_led_elsewhere(found, site)
+    brokers = sorted(brokers_at(found, site))
+    measured = f"{plural(len(brokers), 'broker')} at {site}, {plural(len(stuck), 'partition')} only there"
+    if unplaced:
+        reason = f"of brokers of {cluster} nobody says at which site they are: {listed(map(str, unplaced))}"
+        hint = "give each broker its site as `broker.rack`"
+        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
+    if not brokers:
+        racks = listed(sorted(set(found.racks.values())))
+        reason = f"no broker of {cluster} has the rack {site}; there are: {racks}"
+        hint = "the name of a site in the file and the racks of its brokers have to be the same"
+        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
+    if stuck:
+        reason = (
+            f"nobody outside {site} could lead {listed(map(str, stuck))}: no replica there is up and in sync"
+        )
+        hint = "give them replicas at other sites, or wait until those are in sync"
+        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
+    reason = f"each partition of {cluster} can be led by a replica that is not at {site}"
+    return gate_result("site-evacuable", "ok", measured, limit, reason)
+
+
+def isr_full(placement: Part[Placement], cluster: str, sites: dict[str, SiteEvacuated]) -> GateResult:
+    """What is put first again has everything."""
+    limit = f"every replica of the assignments of {cluster} that are put back is in sync"
+    if placement.value is None:
+        return absent("isr-full", placement, limit)
+    living = placement.value.living
+    topics = {name for site in sites.values() for name in site.orders}
+    behind = []
+    for name in sorted(topics & placement.value.topics.keys()):
+        topic = placement.value.topics[name]
+        for partition, replicas, in_sync in zip(topic.partitions, topic.replicas, topic.isr, strict=True):
+            if missing := set(replicas).difference(living.intersection(in_sync)):
+                behind.append(f"{partition} without {listed(map(str, sorted(missing)))}")
+    measured = f"{plural(len(behind), 'partition')} without a replica in sync"
+    if behind:
+        reason = f"replicas of {cluster} are not in sync: {listed(behind)}"
+        hint = "start the brokers of the site, and wait until they have caught up"
+        return gate_result("isr-full", "refused", measured, limit, reason, hint)
+    return gate_result("isr-full", "ok", measured, limit, limit)

@@ -1,0 +1,213 @@
+"""Who leads within one cluster: the runbooks of preferred leaders, of leaders off a site, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import UsageError
+from orchestrator.moves.cluster_gates import gates_of_cluster
+from orchestrator.moves.leadership.electing import ElectPreferred, in_words
+from orchestrator.moves.leadership.gates import (
+    isr_full,
+    leaders_known,
+    nothing_reassigned,
+    partitions_in,
+    site_evacuable,
+)
+from orchestrator.moves.leadership.order import evacuated, led_at
+from orchestrator.moves.leadership.preferred import displaced
+from orchestrator.moves.leadership.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
+from orchestrator.ports.servers import Placement
+from orchestrator.runs.estate_record import SiteEvacuated
+from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
+from orchestrator.runs.registry import Registry
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
+
+LEADERS_EFFECTS = Registry(ElectPreferred, PutSiteLast, RestoreOrder, SeeNoneLed)
+"""Every effect that a plan of these verbs may name."""
+_NOTHING = Placement({}, {}, frozenset())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class LeadersRequest:
+    """Preferred leaders as asked for, at one cluster. `accept_cluster`: see `same_clusters`."""
+
+    cluster: str
+    by: str = ""
+    reason: str = ""
+    accept_cluster: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the journal."""
+        found: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class EvacuateRequest(LeadersRequest):
+    """Leaders off a site of a cluster."""
+
+    site: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class ReturnRequest(LeadersRequest):
+    """Leaders back at the sites of a cluster that were evacuated."""
+
+
+def evacuated_cluster(topology: Topology, site: str) -> str:
+    """The cluster whose brokers at `site` can be evacuated: it has others elsewhere.
+
+    Raises `UsageError` where none has, or several have.
+    """
+    here = [
+        name
+        for name, cluster in topology.clusters.items()
+        if any(row.dc == site and row.brokers for row in cluster.nodes)
+    ]
+    stretched = [
+        name for name in here if any(row.dc != site and row.brokers for row in topology.clusters[name].nodes)
+    ]
+    if len(stretched) == 1:
+        return stretched[0]
+    subject = f"--evacuate {site}"
+    if not here:
+        known = listed(
+            dict.fromkeys(row.dc for c in topology.clusters.values() for row in c.nodes if row.brokers)
+        )
+        raise UsageError(subject, "no cluster has brokers there", f"sites with brokers: {known}")
+    if not stretched:
+        problem = f"all brokers of {listed(here)} are there: nobody elsewhere could lead"
+        raise UsageError(subject, problem, "dcctl switchover FILE --to CLUSTER moves to another cluster")
+    raise UsageError(
+        subject, f"several clusters have brokers there: {listed(stretched)}", "say which: --cluster"
+    )
+
+
+def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) -> Plan:
+    """What electing preferred leaders would do now. Nothing, where each leads that is in sync."""
+    cluster, placement = request.cluster, seen.cluster(request.cluster).placement
+    gates = _gates(topology, seen, request)
+    rows = list(displaced(placement.value or _NOTHING))
+    said = f"{cluster}: {in_words(partitions_in(placement.value or _NOTHING), rows)}"
+    done = "" if any(row.could_lead for row in rows) else said
+    book = Runbook()
+    if not _is_done(gates, done):
+        with book.section("elect leaders", on_failure="stop"):
+            book.add(ElectPreferred(cluster=cluster))
+    facts = {
+        "partitions": partitions_in(placement.value or _NOTHING),
+        "to_elect": sum(row.could_lead for row in rows),
+        "elsewhere": sum(not row.could_lead for row in rows),
+    }
+    return _plan(topology, seen, request, "leaders", book, gates, done, facts)
+
+
+def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
+    """What putting a site's replicas last would do now: its brokers go on, and lead nothing."""
+    cluster, site, view = request.cluster, request.site, seen.cluster(request.cluster)
+    placement = view.placement.value or _NOTHING
+    gates = (
+        *_gates(topology, seen, request),
+        nothing_reassigned(view.reassigning, cluster),
+        site_evacuable(view.placement, cluster, site),
+    )
+    led, reordered = led_at(placement, site), evacuated(placement, site)
+    done = "" if led or reordered else f"no partition of {cluster} is led at {site}, or preferred there"
+    book = Runbook()
+    if not _is_done(gates, done):
+        with book.section("lead elsewhere", on_failure="undo"):
+            last = book.add(PutSiteLast(cluster=cluster, site=site))
+            order = behind(last, because="who stands first is elected")
+            elected = book.add(ElectPreferred(cluster=cluster), after=[order])
+            seen_off = behind(elected, because="what was asked for is looked at")
+            book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
+    facts = {
+        "site": site,
+        "partitions": partitions_in(placement),
+        "led_there": len(led),
+        "put_last": len(reordered),
+    }
+    return _plan(topology, seen, request, "evacuate", book, gates, done, facts)
+
+
+def plan_return(topology: Topology, seen: Snapshot, request: ReturnRequest) -> Plan:
+    """What putting assignments back as they stood before evacuations would do now."""
+    cluster, view = request.cluster, seen.cluster(request.cluster)
+    sites = _evacuated_sites(seen, cluster)
+    gates = (
+        *_gates(topology, seen, request),
+        nothing_reassigned(view.reassigning, cluster),
+        isr_full(view.placement, cluster, sites),
+    )
+    done = "" if sites else f"no site of {cluster} is evacuated"
+    book = Runbook()
+    if not _is_done(gates, done):
+        with book.section("lead as before", on_failure="stop"):
+            order: list[After] = []
+            for site, one in sites.items():
+                restore = RestoreOrder(cluster=cluster, site=site, orders=dict(one.orders))
+                back = book.add(restore, id=f"restore-{site}", after=order)
+                order = [behind(back, because="who was put last later had found what was left before")]
+            book.add(ElectPreferred(cluster=cluster), after=order)
+    return _plan(topology, seen, request, "return", book, gates, done, {"sites": list(sites)})
+
+
+def _evacuated_sites(seen: Snapshot, cluster: str) -> dict[str, SiteEvacuated]:
+    """The last one first: each had found what the one before had left."""
+    known = seen.coordination.value.evacuated if seen.coordination.value else {}
+    return {site: one for (at, site), one in reversed(list(known.items())) if at == cluster}
+
+
+def _gates(topology: Topology, seen: Snapshot, request: LeadersRequest) -> tuple[GateResult, ...]:
+    cluster = request.cluster
+    return (
+        *gates_of_cluster(topology, seen, cluster, request.accept_cluster),
+        leaders_known(seen.cluster(cluster).placement, cluster),
+    )
+
+
+def _is_done(gates: Sequence[GateResult], done: str) -> bool:
+    """Where something refuses, or is not known, it is not said that nothing is to be done."""
+    return bool(done) and all(gate.outcome == "ok" for gate in gates)
+
+
+def _plan(  # noqa: PLR0917 - what a plan is made of
+    topology: Topology,
+    seen: Snapshot,
+    request: LeadersRequest,
+    verb: str,
+    book: Runbook,
+    gates: tuple[GateResult, ...],
+    done: str,
+    facts: Mapping[str, Any],
+) -> Plan:
+    return with_seconds(
+        Plan(
+            verb=verb,
+            topology=topology.name,
+            source=request.cluster,
+            target="",
+            request=request.as_json(),
+            created_at_s=seen.at_s,
+            expires_at_s=seen.at_s + EXPIRES_AFTER_S,
+            topology_digest=digest(dump_topology(topology)),
+            observed=seen.digests(),
+            gates=gates,
+            steps=book.steps,
+            facts={
+                **ids_to_remember(seen.coordination, seen.cluster_ids()),
+                **facts,
+                **({"nothing_to_do": done} if _is_done(gates, done) else {}),
+            },
+        )
+    )

@@ -1,0 +1,74 @@
+"""Which partitions their preferred replica does not lead, and what a plan makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.moves.leadership.preferred import BrokerLeads, Displaced, displaced, leads_by_broker
+from orchestrator.moves.leadership.runbook import LeadersRequest, plan_leaders
+from orchestrator.ports.servers import Placement, TopicDescription
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.plan import Plan
+from orchestrator.values import TopicPartition
+from tests.verbs.pictures import of_a_fence, part, topology
+
+ORDERS = TopicDescription(
+    name="orders",
+    topic_id="id",
+    leaders=(2, 2, 3, -1),
+    replicas=((1, 2), (2, 3), (1, 3), (1, 2)),
+    isr=((1, 2), (2, 3), (3,), (1,)),
+)
+PLACED = Placement({"orders": ORDERS}, {1: "dc1", 2: "dc2"}, frozenset({1, 2, 3}))
+
+
+def leaders_plan(placement: Placement = PLACED) -> Plan:
+    """Of west, where this is so."""
+    picture = of_a_fence("west", part(CoordinationState("")))
+    west = replace(picture.cluster("west"), placement=part(placement))
+    seen = replace(picture, clusters={"west": west})
+    return plan_leaders(topology(), seen, LeadersRequest(cluster="west"))
+
+
+def test_a_partition_is_displaced_where_another_or_nobody_leads() -> None:
+    """With whether its first replica could lead at once."""
+    found = list(displaced(PLACED))
+    assert found == [
+        Displaced(TopicPartition("orders", 0), 1, 2),
+        Displaced(TopicPartition("orders", 2), 1, 3, "not in sync"),
+        Displaced(TopicPartition("orders", 3), 1, -1),
+    ]
+    assert [str(one) for one in found] == [
+        "orders-0 is led by 2 instead of 1",
+        "orders-2 is led by 3 instead of 1, which is not in sync",
+        "orders-3 has no leader instead of 1",
+    ]
+
+
+def test_a_broker_that_is_down_could_not_lead_though_it_stands_among_those_in_sync() -> None:
+    """ZooKeeper mode takes it out of them only after `replica.lag.time.max.ms`."""
+    gone = replace(PLACED, living=frozenset({2, 3}))
+    assert [one.problem for one in displaced(gone)] == ["down"] * 3
+
+
+def test_leaders_are_counted_by_broker() -> None:
+    """One that only follows has a row as well, and one without a rack."""
+    assert leads_by_broker(PLACED) == {
+        1: BrokerLeads("dc1", leads=0, preferred=3),
+        2: BrokerLeads("dc2", leads=2, preferred=1),
+        3: BrokerLeads("", leads=1, preferred=0),
+    }
+
+
+def test_a_plan_elects_as_long_as_a_replica_in_sync_does_not_lead() -> None:
+    """Otherwise there is nothing to do, and who is not in sync is named."""
+    plan = leaders_plan()
+    assert [step.action for step in plan.steps] == ["elect-preferred"]
+    assert (plan.facts["partitions"], plan.facts["to_elect"], plan.facts["elsewhere"]) == (4, 2, 1)
+    lagging = replace(ORDERS, leaders=(1, 2, 3, 1))
+    nothing = leaders_plan(Placement({"orders": lagging}, {}, frozenset({1, 2, 3})))
+    assert (nothing.steps, nothing.is_done) == ((), True)
+    assert nothing.facts["nothing_to_do"] == (
+        "west: 3 of 4 partitions are led by their preferred replica; "
+        "orders-2 is led by 3 instead of 1, which is not in sync"
+    )
