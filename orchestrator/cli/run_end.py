@@ -117,7 +117,7 @@ def _summary(result: RunResult, *, is_abort: bool) -> str:
     if result.plan["verb"] == "apply":
         what = f"{result.plan['topology']}: everything that could be done is done"
     elif not result.target:
-        what = f"{result.source} is {result.plan['verb']}d"
+        what = result.plan["facts"].get("when_done") or f"{result.source} is {result.plan['verb']}d"
     summary = f"{what} ({took}). Run {result.run_id}"
     lost = loss_in_words(result.loss)
     if lost and result.outcome == "ok":

@@ -228,7 +228,9 @@ class Plan:
 
     @property
     def way(self) -> str:
-        """What is done, and where: `Failover west → east`."""
+        """What is done, and where: `Failover west → east`; a plan of one cluster may say it itself."""
+        if told := self.facts.get("way"):
+            return str(told)
         where = (
             f"{self.source} → {self.target}" if self.source and self.target else self.source or self.target
         )

@@ -23,11 +23,7 @@ FILE = str(Path(__file__).parents[2] / "topologies" / "active-passive.yaml")
         (["failback", FILE, "--dry-run"], 1, "clusters.west.bootstrap"),
         (["failback"], 1, "dcctl sim up"),
         (["failback", FILE, "-o", "/no/such/plan"], 1, "there is no such folder"),
-        (
-            ["failback", FILE.replace("active-passive", "stretched-2dc")],
-            1,
-            "does not support this topology yet",
-        ),
+        (["failback", FILE.replace("active-passive", "stretched-2dc")], 1, "clusters.main.bootstrap"),
     ],
 )
 def test_what_cannot_work_says_why(  # noqa: PLR0917 - pytest passes them by name

@@ -88,7 +88,7 @@ def test_preferred_leaders_lead_again(layout: str, capsys: pytest.CaptureFixture
     file = str(simulation.topology_path)
     try:
         before = led_at(placed(simulation))
-        simulation.site("dc1").kill(["broker-1"])
+        simulation.site("dc1").stop(["broker-1"])
         awaited(lambda: led_at(placed(simulation)).keys() == {"dc2", "dc3"})
         assert run(["leaders", file, "--balance", "--yes"]) == 0
         assert "instead of 1, which is down" in capsys.readouterr().out

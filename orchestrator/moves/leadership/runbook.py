@@ -105,6 +105,8 @@ def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) ->
         with book.section("elect leaders", on_failure="stop"):
             book.add(ElectPreferred(cluster=cluster))
     facts = {
+        "way": f"Elect preferred leaders of {cluster}",
+        "when_done": f"whoever is preferred and in sync leads {cluster}",
         "partitions": partitions_in(placement.value or _NOTHING),
         "to_elect": sum(row.could_lead for row in rows),
         "elsewhere": sum(not row.could_lead for row in rows),
@@ -132,6 +134,8 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
             seen_off = behind(elected, because="what was asked for is looked at")
             book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
     facts = {
+        "way": f"Evacuate {site} of {cluster}",
+        "when_done": f"no broker at {site} leads a partition of {cluster}",
         "site": site,
         "partitions": partitions_in(placement),
         "led_there": len(led),
@@ -159,7 +163,13 @@ def plan_return(topology: Topology, seen: Snapshot, request: ReturnRequest) -> P
                 back = book.add(restore, id=f"restore-{site}", after=order)
                 order = [behind(back, because="who was put last later had found what was left before")]
             book.add(ElectPreferred(cluster=cluster), after=order)
-    return _plan(topology, seen, request, "return", book, gates, done, {"sites": list(sites)})
+    where = f" at {listed(sites)}" if sites else ""
+    facts = {
+        "way": f"Lead {cluster} as before{where}",
+        "when_done": f"{cluster} is led as before{where}",
+        "sites": list(sites),
+    }
+    return _plan(topology, seen, request, "return", book, gates, done, facts)
 
 
 def _evacuated_sites(seen: Snapshot, cluster: str) -> dict[str, SiteEvacuated]:
