@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -15,6 +15,7 @@ from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka.cluster import KafkaCluster
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import NewTopic
+from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 from tests.kafka_broker import frozen, kafka_broker
 
@@ -62,3 +63,21 @@ def test_what_a_fenced_broker_was_asked_is_asked_of_the_next_leader(cluster: Kaf
         found = asked.result(_TIMEOUT_S)
     assert found == {orders: LogEnd(0, 0, found[orders].leader_epoch)}
     assert found[orders].leader_epoch > 0
+    _awaited(lambda: set(_of(cluster, orders).isr[0]) == {_FENCED, 1})
+    cluster.elect_preferred([orders])
+    _awaited(lambda: _of(cluster, orders).leaders == (_FENCED,))
+    cluster.elect_preferred([orders])  # it leads already
+    with pytest.raises(ClusterError, match="partition nowhere-0: electing preferred leaders: No such topic"):
+        cluster.elect_preferred([orders, TopicPartition("nowhere", 0)])
+    cluster.close()
+
+
+def _of(cluster: KafkaCluster, orders: TopicPartition) -> TopicDescription:
+    return cluster.placement().topics[orders.topic]
+
+
+def _awaited(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
