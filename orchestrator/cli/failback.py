@@ -68,7 +68,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Make a returned primary a standby, let it catch up, and move everything back to it."""
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.leaders import lead
+    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.verb import run_verb
     from orchestrator.moves.leadership.runbook import ReturnRequest
     from orchestrator.moves.request import FailbackRequest, accepted_unread
@@ -78,6 +78,20 @@ def failback(  # noqa: PLR0917 - typer passes them by name
 
     topology = given_topology(file)
     if not topology.replication and len(topology.clusters) == 1:
+        refuse_of_mirrors(
+            "failback",
+            {
+                "--to": to,
+                "--from": left,
+                "--applications": applications,
+                "--topics": topics,
+                "--except": left_out,
+                "--accept-loss": accept_loss,
+                "--accept-unrecorded": accept_unrecorded,
+                "--accept-reread": accept_reread,
+                "--accept-unread": accept_unread,
+            },
+        )
         back = ReturnRequest(
             cluster=next(iter(topology.clusters)),
             by=account_name(),

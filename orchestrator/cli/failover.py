@@ -58,6 +58,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Go on where a degraded site cannot be fenced: you have made sure "
         "that nothing writes there. Needs --reason.",
     ),
+    lower_min_insync: list[str] = typer.Option(
+        [],
+        "--lower-min-insync",
+        metavar="TOPIC,…|all",
+        help="Within a stretched cluster: let these take writes, though they prefer consistency.",
+    ),
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
     accept_unread: list[str] = ACCEPT_UNREAD,
@@ -78,11 +84,13 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries off lost sites, each to where the file sends it."""
     from orchestrator.adapters.account import account_name
+    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.several import run_moves
     from orchestrator.cli.verb import warn_of_no_coordination
     from orchestrator.errors import UsageError
-    from orchestrator.moves.request import FailoverRequest, accepted_unread
+    from orchestrator.moves.request import FailoverRequest, accepted_unread, refuse_unknown_site
     from orchestrator.moves.several import failovers_of
+    from orchestrator.moves.site_loss.runbook import SiteLossRequest
     from orchestrator.moves.support import refuse_unsupported
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
@@ -90,6 +98,37 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.registration import participants_of
 
     topology = given_topology(file)
+    if not topology.replication and len(topology.clusters) == 1:
+        refuse_of_mirrors(
+            "failover",
+            {
+                "--to": to,
+                "--attest-degraded": attest_degraded,
+                "--accept-unfenced": accept_unfenced,
+                "--except": left_out,
+                "--accept-loss": accept_loss is not None,
+                "--accept-unread": accept_unread,
+                "--without-coordination": without_coordination,
+            },
+        )
+        for dc in attest_down:
+            refuse_unknown_site(topology, dc, "--attest-down")
+        lost = SiteLossRequest(
+            cluster=next(iter(topology.clusters)),
+            sites=tuple(dict.fromkeys(attest_down)),
+            lower=names(lower_min_insync),
+            by=account_name(),
+            reason=reason,
+            accept_cluster=accepted_clusters(topology, accept_cluster),
+        )
+        lead(
+            topology, lost, "failover",
+            dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
+        )  # fmt: skip
+        return
+    if lower_min_insync:
+        problem = "is for a file with one cluster and no mirror"
+        raise UsageError("--lower-min-insync", problem, "along a mirror applications go to another cluster")
     if accept_unfenced and not (attest_degraded and reason.strip()):
         raise UsageError(
             "--accept-unfenced",

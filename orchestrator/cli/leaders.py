@@ -99,6 +99,16 @@ def lead(
     )
 
 
+def refuse_of_mirrors(verb: str, given: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for an option about mirrors, of a verb within a cluster."""
+    from orchestrator.errors import UsageError
+
+    for option, value in given.items():
+        if value:
+            problem = f"is about moves along mirrors: this {verb} is within a cluster"
+            raise UsageError(option, problem, "docs/stretched.md says what it does")
+
+
 def _refuse_without_balance(*, dry_run: bool, out: Path | None, graph: Path | None, yes: bool) -> None:
     from orchestrator.errors import UsageError
 

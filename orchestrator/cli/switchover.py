@@ -64,7 +64,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.leaders import lead
+    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.verb import run_verb
     from orchestrator.moves.leadership.runbook import EvacuateRequest, evacuated_cluster
     from orchestrator.moves.request import SwitchoverRequest, accepted_unread, refuse_unknown_site
@@ -73,8 +73,19 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
 
     topology = given_topology(file)
-    _refuse_unclear(to, evacuate, [left, *applications, *topics, *left_out, *accept_unread, acknowledge])
+    _refuse_unclear(to, evacuate)
     if evacuate:
+        refuse_of_mirrors(
+            "switchover",
+            {
+                "--from": left,
+                "--applications": applications,
+                "--topics": topics,
+                "--except": left_out,
+                "--accept-reread": accept_reread,
+                "--accept-unread": accept_unread,
+            },
+        )
         refuse_unknown_site(topology, evacuate, "--evacuate")
         leaders_off = EvacuateRequest(
             cluster=evacuated_cluster(topology, evacuate),
@@ -118,7 +129,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     )
 
 
-def _refuse_unclear(to: str, evacuate: str, of_a_move: list[str]) -> None:
+def _refuse_unclear(to: str, evacuate: str) -> None:
     from orchestrator.errors import UsageError
 
     if bool(to) == bool(evacuate):
@@ -127,6 +138,3 @@ def _refuse_unclear(to: str, evacuate: str, of_a_move: list[str]) -> None:
             "--to CLUSTER moves to another cluster; --evacuate DC moves leaders off a site of a stretched one"
         )
         raise UsageError("switchover", problem, hint)
-    if evacuate and any(of_a_move):
-        problem = "moves the leaders of every topic at the site; clients stay where they are"
-        raise UsageError("--evacuate", problem, "options of a move to another cluster do not go with it")

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum
+from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, NewTopic, Quorum
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import (
     Acl,
@@ -162,6 +162,16 @@ class Kafka(Protocol):
 
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         """Let the first replica of each partition lead, where it is in sync."""
+
+    def configs(
+        self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
+    ) -> dict[str, dict[str, str]]:
+        """What was set on each of these itself."""
+
+    def alter_configs(
+        self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]], timeout_s: float = 30.0
+    ) -> None:
+        """Set entries of configurations; None takes one back to its default."""
 
     def alter_reassignments(
         self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0

@@ -185,6 +185,26 @@ class SiteReturned:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class MinInsyncLowered:
+    """`min.insync.replicas` of topics was lowered at the loss of sites of `cluster`, for writes to go on.
+
+    `before`: what each topic itself had set (None: nothing); `lowered`: what it got.
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    before: Mapping[str, str | None]
+    lowered: Mapping[str, int]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class MinInsyncRestored:
+    """Topics of `cluster` have what they had before."""
+
+    cluster: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Withdrawn:
     """The fact with this number does not hold any more."""
 
@@ -206,6 +226,8 @@ Body: TypeAlias = (
     | SettingsBefore
     | SiteEvacuated
     | SiteReturned
+    | MinInsyncLowered
+    | MinInsyncRestored
     | Withdrawn
 )
 B = TypeVar("B", bound=Body)
@@ -225,6 +247,8 @@ KINDS: Mapping[str, type[Body]] = {
     "settings_before": SettingsBefore,
     "site_evacuated": SiteEvacuated,
     "site_returned": SiteReturned,
+    "min_insync_lowered": MinInsyncLowered,
+    "min_insync_restored": MinInsyncRestored,
     "withdrawn": Withdrawn,
 }
 """What each kind of fact is called in the store."""
@@ -325,7 +349,7 @@ def _about(body: Body) -> tuple[Any, ...]:
             return body.home, frozenset(body.topics)
         case DenialInForce() | DenialLifted():
             return body.cluster, frozenset(body.topics)
-        case LogsAtDeparture():
+        case LogsAtDeparture() | MinInsyncLowered() | MinInsyncRestored():
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():
             return body.home, body.standby
@@ -358,6 +382,27 @@ def evacuated_sites(facts: Iterable[Fact]) -> dict[tuple[str, str], SiteEvacuate
             )
         elif isinstance(fact.body, SiteReturned):
             found.pop((fact.body.cluster, fact.body.site), None)
+    return found
+
+
+LOWERINGS = (MinInsyncLowered, MinInsyncRestored)
+"""What `lowered_topics` wants to know."""
+
+
+def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
+    """By cluster the topics whose `min.insync.replicas` is lowered, and what they had at first."""
+    found: dict[str, MinInsyncLowered] = {}
+    for fact in standing(facts):
+        if isinstance(fact.body, MinInsyncLowered):
+            known = found.get(fact.body.cluster)
+            found[fact.body.cluster] = MinInsyncLowered(
+                cluster=fact.body.cluster,
+                sites=tuple(dict.fromkeys([*(known.sites if known else ()), *fact.body.sites])),
+                before={**fact.body.before, **(known.before if known else {})},
+                lowered={**(known.lowered if known else {}), **fact.body.lowered},
+            )
+        elif isinstance(fact.body, MinInsyncRestored):
+            found.pop(fact.body.cluster, None)
     return found
 
 

@@ -44,9 +44,9 @@ class ClusterView:
     connections, because then they have no end. `sizes`: bytes of its logs, asked for where the mirror that
     copies them has a limit. `epoch_ends`: where the leader epochs in which its logs were left end in them
     now. `samples`: what a watcher at the place entered has recorded of a cluster from which no mirror leads
-    there. `placement`: who has and who leads each partition of every topic. `reassigning`:
-    partitions whose replicas are being moved. `cluster_id`: None where no
-    broker answers, empty where it tells none.
+    there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
+    replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `cluster_id`: None where
+    no broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -64,6 +64,7 @@ class ClusterView:
     samples: Part[SampleHistory] = _NOT_ASKED
     placement: Part[Placement] = _NOT_ASKED
     reassigning: Part[frozenset[TopicPartition]] = _NOT_ASKED
+    min_insync: Part[Mapping[str, int]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

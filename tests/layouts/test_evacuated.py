@@ -127,9 +127,9 @@ def all_in_sync(placement: Placement) -> bool:
     )
 
 
-def awaited(condition: Callable[[], bool]) -> None:
+def awaited(condition: Callable[[], bool], within_s: float = _WITHIN_S) -> None:
     """It comes, however busy the machine is."""
-    deadline = time.monotonic() + _WITHIN_S
+    deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.5)

@@ -8,7 +8,7 @@ so; a leader that is gone has a successor a moment later; DENY wins over ALLOW.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -314,6 +314,11 @@ class TwinCluster:
         if log is not None and log.replicas[0] in log.isr and log.leader != log.replicas[0]:
             log.leader = log.replicas[0]
             log.begin_epoch()
+
+    def configure(self, name: str, entries: Mapping[str, str | None]) -> None:
+        """Set entries of a topic; None takes one away."""
+        config = {**self.topics[name].config, **{k: v for k, v in entries.items() if v is not None}}
+        self.topics[name].config = {k: v for k, v in config.items() if entries.get(k, v) is not None}
 
     def reorder(self, tp: TopicPartition, replicas: Sequence[int]) -> None:
         """The same replicas, in another order: applied at once."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, NewTopic, Quorum, Voter
+from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, NewTopic, Quorum, Voter
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.servers import Record as ReadRecord
 from orchestrator.values import (
@@ -103,6 +103,29 @@ class TwinKafka(Asked):
                 self.name,
                 str(tp),
                 lambda tp=tp: self.cluster.elect_preferred(tp),
+                failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
+            )
+
+    def configs(
+        self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
+    ) -> dict[str, dict[str, str]]:
+        assert kind == "topic"
+        self.reached("describing configurations", timeout_s)
+        known = self.cluster.topics
+        return {name: dict(known[name].config) for name in sorted(set(names)) if name in known}
+
+    def alter_configs(
+        self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]], timeout_s: float = 30.0
+    ) -> None:
+        assert kind == "topic"
+        doing = "changing configurations"
+        self.reached(doing, timeout_s)
+        for name, entries in sorted(changes.items()):
+            self.record.do(
+                "alter config",
+                self.name,
+                f"{name}: {dict(entries)}",
+                lambda name=name, entries=entries: self.cluster.configure(name, entries),
                 failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
             )
 

@@ -12,6 +12,7 @@ from orchestrator.moves.leadership.runbook import (
     evacuated_cluster,
 )
 from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.moves.site_loss.runbook import SiteLossRequest
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.topology.model import Replication
 from orchestrator.verbs.live.failback_procedure import run_failback
@@ -79,6 +80,12 @@ class Operator:
         """No broker at a site leads any more."""
         cluster = evacuated_cluster(self.estate.topology, site)
         request = EvacuateRequest(**{"cluster": cluster, "site": site, **_WHO, **asked})
+        return run_leaders(self.estate.topology, request, **self._begun())
+
+    def go_on_without(self, *sites: str, **asked: Any) -> RunResult:
+        """Sites of the only cluster are lost."""
+        (cluster,) = self.estate.topology.clusters
+        request = SiteLossRequest(**{"cluster": cluster, "sites": sites, **_WHO, **asked})
         return run_leaders(self.estate.topology, request, **self._begun())
 
     def lead_as_before(self, cluster: str, **asked: Any) -> RunResult:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from orchestrator.moves.leadership.electing import in_words
 from orchestrator.moves.leadership.order import brokers_at, not_to_be_led_elsewhere
 from orchestrator.moves.leadership.preferred import displaced
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import SiteEvacuated
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.values import TopicPartition
@@ -72,15 +73,14 @@ def site_evacuable(placement: Part[Placement], cluster: str, site: str) -> GateR
     return gate_result("site-evacuable", "ok", measured, limit, reason)
 
 
-def isr_full(placement: Part[Placement], cluster: str, sites: dict[str, SiteEvacuated]) -> GateResult:
+def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -> GateResult:
     """What is put first again has everything."""
-    limit = f"every replica of the assignments of {cluster} that are put back is in sync"
+    limit = f"every replica of the topics of {cluster} that are put back is in sync"
     if placement.value is None:
         return absent("isr-full", placement, limit)
     living = placement.value.living
-    topics = {name for site in sites.values() for name in site.orders}
     behind = []
-    for name in sorted(topics & placement.value.topics.keys()):
+    for name in sorted(placement.value.topics.keys() & set(names)):
         topic = placement.value.topics[name]
         for partition, replicas, in_sync in zip(topic.partitions, topic.replicas, topic.isr, strict=True):
             if missing := set(replicas).difference(living.intersection(in_sync)):

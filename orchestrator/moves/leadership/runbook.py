@@ -21,8 +21,9 @@ from orchestrator.moves.leadership.gates import (
 from orchestrator.moves.leadership.order import evacuated, led_at
 from orchestrator.moves.leadership.preferred import displaced
 from orchestrator.moves.leadership.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
+from orchestrator.moves.site_loss.effects import RestoreMinInsync
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import SiteEvacuated
+from orchestrator.runs.estate_record import MinInsyncLowered, SiteEvacuated
 from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -101,7 +102,7 @@ def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) ->
     said = f"{cluster}: {in_words(partitions_in(placement.value or _NOTHING), rows)}"
     done = "" if any(row.could_lead for row in rows) else said
     book = Runbook()
-    if not _is_done(gates, done):
+    if not is_done(gates, done):
         with book.section("elect leaders", on_failure="stop"):
             book.add(ElectPreferred(cluster=cluster))
     facts = {
@@ -111,7 +112,7 @@ def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) ->
         "to_elect": sum(row.could_lead for row in rows),
         "elsewhere": sum(not row.could_lead for row in rows),
     }
-    return _plan(topology, seen, request, "leaders", book, gates, done, facts)
+    return plan_of(topology, seen, request, "leaders", book, gates, done, facts)
 
 
 def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
@@ -126,7 +127,7 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
     led, reordered = led_at(placement, site), evacuated(placement, site)
     done = "" if led or reordered else f"no partition of {cluster} is led at {site}, or preferred there"
     book = Runbook()
-    if not _is_done(gates, done):
+    if not is_done(gates, done):
         with book.section("lead elsewhere", on_failure="undo"):
             last = book.add(PutSiteLast(cluster=cluster, site=site))
             order = behind(last, because="who stands first is elected")
@@ -141,41 +142,60 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         "led_there": len(led),
         "put_last": len(reordered),
     }
-    return _plan(topology, seen, request, "evacuate", book, gates, done, facts)
+    return plan_of(topology, seen, request, "evacuate", book, gates, done, facts)
 
 
 def plan_return(topology: Topology, seen: Snapshot, request: ReturnRequest) -> Plan:
     """What putting assignments back as they stood before evacuations would do now."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
-    sites = _evacuated_sites(seen, cluster)
+    sites, lowered = _evacuated_sites(seen, cluster), _lowered(seen, cluster)
+    placement = view.placement.value or _NOTHING
+    rows = list(displaced(placement))
+    changed = {name for site in sites.values() for name in site.orders} | set(
+        lowered.before if lowered else ()
+    )
     gates = (
         *_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
-        isr_full(view.placement, cluster, sites),
+        isr_full(view.placement, cluster, changed),
     )
-    done = "" if sites else f"no site of {cluster} is evacuated"
+    done = ""
+    if not (sites or lowered or any(row.could_lead for row in rows)):
+        said = in_words(partitions_in(placement), rows)
+        done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
     book = Runbook()
-    if not _is_done(gates, done):
+    if not is_done(gates, done):
         with book.section("lead as before", on_failure="stop"):
             order: list[After] = []
+            if lowered is not None:
+                back = RestoreMinInsync(
+                    cluster=cluster, before=dict(lowered.before), lowered=dict(lowered.lowered)
+                )
+                order = [behind(book.add(back), because="every replica is in sync, and counts again")]
             for site, one in sites.items():
                 restore = RestoreOrder(cluster=cluster, site=site, orders=dict(one.orders))
-                back = book.add(restore, id=f"restore-{site}", after=order)
-                order = [behind(back, because="who was put last later had found what was left before")]
+                placed = book.add(restore, id=f"restore-{site}", after=order)
+                order = [behind(placed, because="who was put last later had found what was left before")]
             book.add(ElectPreferred(cluster=cluster), after=order)
-    where = f" at {listed(sites)}" if sites else ""
+    away = dict.fromkeys([*sites, *(lowered.sites if lowered else ())])
+    where = f" at {listed(away)}" if away else ""
     facts = {
         "way": f"Lead {cluster} as before{where}",
         "when_done": f"{cluster} is led as before{where}",
-        "sites": list(sites),
+        "sites": list(away),
+        "restored": list(lowered.before) if lowered else [],
     }
-    return _plan(topology, seen, request, "return", book, gates, done, facts)
+    return plan_of(topology, seen, request, "return", book, gates, done, facts)
 
 
 def _evacuated_sites(seen: Snapshot, cluster: str) -> dict[str, SiteEvacuated]:
     """The last one first: each had found what the one before had left."""
     known = seen.coordination.value.evacuated if seen.coordination.value else {}
     return {site: one for (at, site), one in reversed(list(known.items())) if at == cluster}
+
+
+def _lowered(seen: Snapshot, cluster: str) -> MinInsyncLowered | None:
+    return seen.coordination.value.lowered.get(cluster) if seen.coordination.value else None
 
 
 def _gates(topology: Topology, seen: Snapshot, request: LeadersRequest) -> tuple[GateResult, ...]:
@@ -186,12 +206,12 @@ def _gates(topology: Topology, seen: Snapshot, request: LeadersRequest) -> tuple
     )
 
 
-def _is_done(gates: Sequence[GateResult], done: str) -> bool:
+def is_done(gates: Sequence[GateResult], done: str) -> bool:
     """Where something refuses, or is not known, it is not said that nothing is to be done."""
     return bool(done) and all(gate.outcome == "ok" for gate in gates)
 
 
-def _plan(  # noqa: PLR0917 - what a plan is made of
+def plan_of(  # noqa: PLR0917 - what a plan is made of
     topology: Topology,
     seen: Snapshot,
     request: LeadersRequest,
@@ -201,6 +221,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
     done: str,
     facts: Mapping[str, Any],
 ) -> Plan:
+    """A plan about one cluster; `done` says why there is nothing to do, where that is so."""
     return with_seconds(
         Plan(
             verb=verb,
@@ -217,7 +238,7 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
             facts={
                 **ids_to_remember(seen.coordination, seen.cluster_ids()),
                 **facts,
-                **({"nothing_to_do": done} if _is_done(gates, done) else {}),
+                **({"nothing_to_do": done} if is_done(gates, done) else {}),
             },
         )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import ClusterError, DcctlError
@@ -37,8 +37,8 @@ def asked(source: str, question: Callable[[], T], clock: Clock) -> Part[T]:
     return Part(source, clock.now_s(), value)
 
 
-def once_answered(brokers: Part[dict[int, str]], question: Callable[[], T]) -> T:
-    """The answer of a cluster that answers at all. Raises `ClusterError` where it does not."""
+def once_answered(brokers: Part[Any], question: Callable[[], T]) -> T:
+    """The answer of a cluster that has given another one. Raises `ClusterError` where it has not."""
     if brokers.value is None:
         raise ClusterError(brokers.source, brokers.problem, brokers.hint)
     return question()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.estate_record import EVACUATIONS, ClusterIds, cluster_ids, evacuated_sites
+from orchestrator.runs.estate_record import (
+    EVACUATIONS,
+    LOWERINGS,
+    ClusterIds,
+    cluster_ids,
+    evacuated_sites,
+    lowered_topics,
+)
 from orchestrator.runs.live.earlier_runs import earlier_runs
 from orchestrator.runs.live.estate_facts import read_primaries
 from orchestrator.runs.live.estate_record import written_facts
@@ -39,15 +46,15 @@ def read_coordination(
     own_run: str = "",
     with_runs: bool = True,
     with_denials: bool = False,
-    with_evacuations: bool = False,
+    with_changes: bool = False,
     effects: Words = EFFECTS,
 ) -> CoordinationState:
     """The state as the ensemble tells it; `problem` says why there is none.
 
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
     process's run, which is no earlier one. `with_runs`: earlier runs matter, also those along a mirror that
-    has left the file; `with_denials`: so does what runs deny; `with_evacuations`: so do sites
-    whose brokers were put last. `effects`: those of whoever takes part in
+    has left the file; `with_denials`: so does what runs deny; `with_changes`: so does what stands
+    changed within clusters, sites put last and lowered settings. `effects`: those of whoever takes part in
     moves. Raises `CoordinationError` where it does not answer.
     """
     if coordination is None:
@@ -61,5 +68,6 @@ def read_coordination(
         primaries_of(read_primaries(coordination, name)),
         cluster_ids=cluster_ids(written_facts(coordination, name, [ClusterIds])),
         denials=denied_rules(coordination, name) if with_denials else {},
-        evacuated=evacuated_sites(written_facts(coordination, name, EVACUATIONS)) if with_evacuations else {},
+        evacuated=evacuated_sites(written_facts(coordination, name, EVACUATIONS)) if with_changes else {},
+        lowered=lowered_topics(written_facts(coordination, name, LOWERINGS)) if with_changes else {},
     )

@@ -1,4 +1,4 @@
-"""Who leads within one cluster: a look, preferred leaders, leaders off a site, and back."""
+"""What is changed within one cluster: who leads, what a lost site asks for, and back."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from orchestrator.moves.leadership.runbook import (
     plan_leaders,
     plan_return,
 )
+from orchestrator.moves.site_loss.runbook import SiteLossRequest, plan_site_loss
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
 from orchestrator.runs.engine import OnEvent
@@ -32,8 +33,10 @@ _VERBS: Mapping[str, tuple[type[LeadersRequest], Callable[[Topology, Snapshot, A
     "leaders": (LeadersRequest, plan_leaders),
     "evacuate": (EvacuateRequest, plan_evacuation),
     "return": (ReturnRequest, plan_return),
+    "site-loss": (SiteLossRequest, plan_site_loss),
 }
 LEADING_VERBS = tuple(_VERBS)
+_NOTHING = Placement({}, {}, frozenset())
 
 
 class LeadersProcedure(OnOneCluster):
@@ -53,15 +56,21 @@ class LeadersProcedure(OnOneCluster):
 
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
         """Its brokers, and who leads what."""
-        coordination = coordination_state(self.topology, estate, own_lock, with_evacuations=True)
+        coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
         cluster, clock = estate.cluster, self.servers.clock
         brokers, placement = _placement(self.servers, cluster)
+
+        def min_insync() -> dict[str, int]:
+            found = cluster.topic_config(once_answered(placement, lambda: placement.value or _NOTHING).topics)
+            return {name: int(entries["min.insync.replicas"]) for name, entries in found.items()}
+
         view = ClusterView(
             brokers=brokers,
             placement=placement,
             reassigning=asked(
                 cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock
             ),
+            min_insync=asked(cluster.subject, min_insync, clock),
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
         return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})

@@ -80,7 +80,7 @@ class OnOneCluster:
 
 
 def coordination_state(
-    topology: Topology, estate: ClusterEstate, own_lock: bool, *, with_evacuations: bool = False
+    topology: Topology, estate: ClusterEstate, own_lock: bool, *, with_changes: bool = False
 ) -> Part[CoordinationState]:
     """Whether lock and journal are at hand."""
 
@@ -91,7 +91,7 @@ def coordination_state(
             topology,
             own_lock=own_lock,
             with_runs=False,
-            with_evacuations=with_evacuations,
+            with_changes=with_changes,
         )
 
     return asked(coordination_subject(topology), ask, estate.servers.clock)

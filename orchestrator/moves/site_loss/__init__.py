@@ -1,0 +1,1 @@
+"""A site of a stretched cluster is lost, and the quorum of its metadata goes on."""

@@ -1,0 +1,243 @@
+"""Effects after the loss of a site: leaders awaited, `min.insync.replicas` lowered, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.site_loss.writes import stopped, unsettled
+from orchestrator.ports.servers import Kafka
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Look,
+    Nothing,
+    Outcome,
+    Partial,
+    Reversible,
+    Running,
+    Unknown,
+    Verified,
+    VerifiedUndo,
+)
+from orchestrator.runs.estate_record import MinInsyncLowered, MinInsyncRestored
+from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.values import TopicPartition
+from orchestrator.wording import listed, plural
+
+KEY = "min.insync.replicas"
+_AT_ONCE = 500
+_SETTLED_S = 15.0
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitLeaders(
+    Look[Nothing],
+    name="await-leaders",
+    phase="verify",
+    title="Verify that every partition of {cluster} is led by a broker that is up, with nobody else in sync",
+    expected_s=5.0,
+    timeout_s=90.0,
+):
+    """Kafka does it by itself, once it takes the lost brokers for dead."""
+
+    cluster: str
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        waiting: list[TopicPartition] = []
+
+        def is_led() -> bool:
+            waiting[:] = unsettled(_kafka(run, self.cluster).placement())
+            return not waiting
+
+        if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
+            return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")
+        return Unknown(f"partitions that wait for a broker that is down: {listed(map(str, waiting))}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class LowerMinInsync(
+    Reversible,
+    VerifiedUndo,
+    Verified[Nothing],
+    Effect[Nothing],
+    name="lower-min-insync",
+    phase="redirect",
+    expected_s=2.0,
+    timeout_s=120.0,
+):
+    """At the topics alone, after leaders are elected: a change of it clears eligible leader replicas.
+
+    `topics`: what each gets. What each had is recorded before.
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    topics: dict[str, int]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        rows = (f"{name} to {wanted}" for name, wanted in self.topics.items())
+        return f"Lower {KEY} at {self.cluster}, so that writes go on: {listed(rows)}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        kafka, record = _kafka(run, self.cluster), run.port(EstateRecord)
+        if self._own(run) is None:
+            own = kafka.configs("topic", self.topics)
+            record.write(self._fact({name: own.get(name, {}).get(KEY) for name in self.topics}))
+        return _set(run, kafka, {name: str(wanted) for name, wanted in self.topics.items()})
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """Each has it in force."""
+        return _seen(run, self.cluster, {name: str(wanted) for name, wanted in self.topics.items()})
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """What was recorded, of those that have what this run set; then the record is taken back."""
+        own = self._own(run)
+        if own is None:
+            return Done(Nothing())
+        back = _back(_kafka(run, self.cluster), own.before, own.lowered)
+        done = _set(run, _kafka(run, self.cluster), back)
+        if isinstance(done, Partial):
+            return done
+        record = run.port(EstateRecord)
+        record.withdraw(MinInsyncLowered, like=own)
+        return Done(Nothing())
+
+    def verify_undone(self, run: Running) -> Outcome[Nothing]:
+        """Nothing is recorded any more."""
+        if self._own(run) is not None:
+            return Failed(f"{KEY} was lowered, and is not back")
+        return Done(Nothing(), f"{KEY} is as it was before the run")
+
+    def _own(self, run: Running) -> MinInsyncLowered | None:
+        return run.port(EstateRecord).find(MinInsyncLowered, like=self._fact({}))
+
+    def _fact(self, before: Mapping[str, str | None]) -> MinInsyncLowered:
+        return MinInsyncLowered(cluster=self.cluster, sites=self.sites, before=before, lowered=self.topics)
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RestoreMinInsync(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="restore-min-insync",
+    phase="redirect",
+    expected_s=2.0,
+    timeout_s=120.0,
+    stays="it is what topics had before it was lowered",
+):
+    """`before` and `lowered` as recorded. A topic that somebody has changed since stays as it is."""
+
+    cluster: str
+    before: dict[str, str | None]
+    lowered: dict[str, int]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Put {KEY} at {self.cluster} back to what it was: {listed(self.before)}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        kafka = _kafka(run, self.cluster)
+        return _set(run, kafka, _back(kafka, self.before, self.lowered))
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """No topic has what it was lowered to; then that is recorded."""
+        kafka = _kafka(run, self.cluster)
+        left: dict[str, str | None] = {}
+
+        def is_back() -> bool:
+            nonlocal left
+            left = _back(kafka, self.before, self.lowered)
+            return not left
+
+        if not run.await_true(is_back, _SETTLED_S, poll_s=_POLL_S):
+            return Partial(f"{KEY} not put back: {listed(left)}")
+        run.port(EstateRecord).write(MinInsyncRestored(cluster=self.cluster))
+        own = kafka.configs("topic", self.before)
+        other = [name for name in own if own[name].get(KEY) != self.before[name]]
+        said = f"; changed by somebody since, and left: {listed(other)}" if other else ""
+        return Done(Nothing(), f"{KEY} is what it was{said}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SeeWritable(
+    Look[Nothing],
+    name="see-writable",
+    phase="verify",
+    expected_s=0.5,
+):
+    """Each partition has as many replicas in sync as its topic wants, but for topics that stay stopped."""
+
+    cluster: str
+    but_for: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        but = f", but for {listed(self.but_for)}" if self.but_for else ""
+        return f"Verify that every topic of {self.cluster} can be written with acks=all{but}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        kafka = _kafka(run, self.cluster)
+        waiting: list[str] = []
+
+        def is_written() -> bool:
+            placement = kafka.placement()
+            found = kafka.topic_config(placement.topics)
+            wanted = {name: int(entries[KEY]) for name, entries in found.items()}
+            waiting[:] = [name for name in stopped(placement, wanted) if name not in self.but_for]
+            return not waiting
+
+        if run.await_true(is_written, _SETTLED_S, poll_s=_POLL_S):
+            return Done(Nothing(), f"every partition of {self.cluster} has replicas enough in sync")
+        return Failed(f"too few replicas in sync for {KEY}: {listed(waiting)}")
+
+
+def _kafka(run: Running, cluster: str) -> Kafka:
+    return run.port(Clusters).cluster(cluster)
+
+
+def _set(run: Running, kafka: Kafka, values: Mapping[str, str | None]) -> Outcome[Nothing]:
+    rows = sorted(values.items())
+    for first in range(0, len(rows), _AT_ONCE):
+        if not run.may_write():
+            return Partial("interrupted, or the lock was lost: not every topic was asked for")
+        kafka.alter_configs("topic", {name: {KEY: value} for name, value in rows[first : first + _AT_ONCE]})
+    return Done(Nothing(), f"{KEY} of {plural(len(rows), 'topic')} asked for")
+
+
+def _back(
+    kafka: Kafka, before: Mapping[str, str | None], lowered: Mapping[str, int]
+) -> dict[str, str | None]:
+    """What is to be set: what they had before, of topics that have what they were lowered to."""
+    own = kafka.configs("topic", before)
+    return {
+        name: value
+        for name, value in before.items()
+        if name in own and own[name].get(KEY) == str(lowered[name]) and value != str(lowered[name])
+    }
+
+
+def _seen(run: Running, cluster: str, wanted: Mapping[str, str]) -> Outcome[Nothing]:
+    kafka = _kafka(run, cluster)
+    wrong: list[str] = []
+
+    def is_in_force() -> bool:
+        found = kafka.topic_config(wanted)
+        wrong[:] = [name for name, value in wanted.items() if found.get(name, {}).get(KEY) != value]
+        return not wrong
+
+    if run.await_true(is_in_force, _SETTLED_S, poll_s=_POLL_S):
+        return Done(Nothing(), f"{KEY} of {plural(len(wanted), 'topic')} in force")
+    return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")

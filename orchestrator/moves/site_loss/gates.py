@@ -1,0 +1,75 @@
+"""What has to hold before anything is changed because a site of a stretched cluster is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.moves.leadership.order import brokers_at
+from orchestrator.moves.site_loss.writes import without_leader
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Placement
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.topology.durability.analysis import explain_topology
+from orchestrator.topology.durability.losses import loss_of
+from orchestrator.topology.model import Topology
+from orchestrator.wording import listed, plural
+
+
+def site_attested(cluster: str, sites: Sequence[str]) -> GateResult:
+    """A person says which sites are down: what does not answer may be out of reach alone."""
+    limit = f"a person has made sure which site of {cluster} is down"
+    if not sites:
+        reason = f"nobody attests that a site of {cluster} is down"
+        return gate_result("attested", "refused", "no site", limit, reason, "--attest-down DC")
+    said = f"attested to be down: {listed(sites)}"
+    return gate_result("attested", "ok", plural(len(sites), "site"), limit, said)
+
+
+@asked_again()
+def lost_site_off(placement: Part[Placement], cluster: str, sites: Sequence[str]) -> GateResult:
+    """No broker of the lost sites takes part."""
+    limit = f"no broker of {cluster} at {listed(sites) or 'the lost site'} is up"
+    if placement.value is None:
+        return absent("lost-site-off", placement, limit)
+    up = sorted(
+        broker
+        for site in sites
+        for broker in brokers_at(placement.value, site)
+        if broker in placement.value.living
+    )
+    measured = f"{plural(len(up), 'broker')} up"
+    if up:
+        reason = f"brokers of {cluster} at {listed(sites)} are up: {listed(map(str, up))}"
+        hint = "is it the right site? what is to be done while it is up: dcctl switchover FILE --evacuate DC"
+        return gate_result("lost-site-off", "refused", measured, limit, reason, hint)
+    return gate_result("lost-site-off", "ok", measured, limit, limit)
+
+
+def quorum_continues(topology: Topology, cluster: str, sites: Sequence[str]) -> GateResult:
+    """The voters that are left are a majority. A quorum of fewer is no command yet."""
+    limit = f"the voters of {cluster} that are left are a majority of its metadata quorum"
+    found = explain_topology(topology, [loss_of(topology, sites)], with_margin=False)
+    fate = found.losses[0].clusters[cluster]
+    if fate.control_plane == "continues":
+        return gate_result("quorum-continues", "ok", fate.control_plane, limit, fate.reason)
+    hint = (
+        "dcctl has no command that forms a quorum of the survivors: bring the site back (docs/stretched.md)"
+    )
+    return gate_result("quorum-continues", "refused", fate.control_plane, limit, fate.reason, hint)
+
+
+def clean_leaders(placement: Part[Placement], cluster: str) -> GateResult:
+    """Each partition has a replica in sync that is up: otherwise whoever leads lacks records."""
+    limit = f"each partition of {cluster} has a replica in sync that is up"
+    if placement.value is None:
+        return absent("clean-leaders", placement, limit)
+    stuck = without_leader(placement.value)
+    measured = f"{plural(len(stuck), 'partition')} without one"
+    if stuck:
+        reason = f"no replica in sync is up: {listed(map(str, stuck))}"
+        hint = (
+            "bring back a broker that was in sync: any other leader would lack records, and dcctl elects none"
+        )
+        return gate_result("clean-leaders", "refused", measured, limit, reason, hint)
+    return gate_result("clean-leaders", "ok", measured, limit, limit)

@@ -1,0 +1,177 @@
+"""A site of a stretched cluster is lost, in memory, where the quorum of its metadata goes on; and comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import GateRefusedError, UsageError
+from orchestrator.values import TopicPartition
+from tests.twin.clusters import TwinRecord
+from tests.twin.conftest import Estates
+from tests.twin.killing import Story, each, gone_on_with, sampled, taken_back
+from tests.twin.operator import Operator
+
+STRETCHED = "topologies/stretched-2.5dc-kraft.yaml"
+KEY = "min.insync.replicas"
+
+
+def lost(estates: Estates, dc: str = "dc1") -> Operator:
+    """One site of three is away, and leaders have been elected."""
+    operator = estates.at_work(STRETCHED)
+    operator.estate.lose(dc)
+    operator.estate.live(12)
+    return operator
+
+
+def returned(estates: Estates) -> Operator:
+    """Writes went on without it, and it is back with its disks."""
+    operator = lost(estates)
+    assert operator.go_on_without("dc1", lower=("all",)).outcome == "ok"
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    return operator
+
+
+def wanted(operator: Operator) -> dict[str, str | None]:
+    """What each topic has set itself."""
+    topics = operator.estate.clusters["main"].topics
+    return {name: topic.config.get(KEY) for name, topic in topics.items()}
+
+
+def writes(operator: Operator) -> set[str]:
+    """Topics of which every partition acknowledges a record to a producer that waits for all."""
+    main = operator.estate.clusters["main"]
+    return {
+        name
+        for name, topic in main.topics.items()
+        if all(
+            main.append(TopicPartition(name, at), TwinRecord(0.0, None, b"x"))
+            for at in range(len(topic.logs))
+        )
+    }
+
+
+def takes_writes(operator: Operator) -> None:
+    """All of it."""
+    assert writes(operator) == set(operator.estate.clusters["main"].topics)
+
+
+def is_as_before(operator: Operator) -> None:
+    """As the file has it."""
+    topics = {topic.name: str(topic.min_insync_replicas) for topic in operator.estate.topology.topics}
+    assert {name: value for name, value in wanted(operator).items() if name in topics} == topics
+
+
+def test_without_a_word_topics_that_prefer_consistency_wait_and_that_is_said(estates: Estates) -> None:
+    """Nothing is lowered; a second look finds the same."""
+    operator = lost(estates)
+    before = wanted(operator)
+    assert "orders" not in writes(operator)
+    result = operator.go_on_without("dc1")
+    assert result.outcome == "ok"
+    assert operator.plan is not None
+    assert "orders" in operator.plan.facts["stopped"]
+    assert "wait for the site" in operator.plan.way
+    assert wanted(operator) == before
+
+
+def test_with_the_word_writes_go_on_and_what_was_there_is_put_back(estates: Estates) -> None:
+    """Lowered to the replicas that are left, at the topics alone; there and back."""
+    operator = lost(estates)
+    before = wanted(operator)
+    assert operator.go_on_without("dc1", lower=("all",)).outcome == "ok"
+    takes_writes(operator)
+    assert wanted(operator)["orders"] == "2"
+    with pytest.raises(GateRefusedError, match="isr-full refused"):
+        operator.lead_as_before("main")
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert wanted(operator) == before
+    takes_writes(operator)
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_what_somebody_has_changed_since_is_left_and_named(estates: Estates) -> None:
+    """It is neither what it was nor what it was lowered to."""
+    operator = returned(estates)
+    operator.estate.clusters["main"].configure("orders", {KEY: "1"})
+    result = operator.lead_as_before("main")
+    assert result.outcome == "ok"
+    assert wanted(operator)["orders"] == "1"
+    said = next(
+        event.message for event in operator.events if event.step == "restore-min-insync" and event.outcome
+    )
+    assert "changed by somebody since, and left: orders" in said
+
+
+def test_the_loss_of_a_site_without_brokers_asks_for_nothing(estates: Estates) -> None:
+    """The tie-breaker: leaders and settings stay."""
+    operator = lost(estates, "witness")
+    result = operator.go_on_without("witness")
+    assert (result.outcome, result.reason) == (
+        "nothing-to-do",
+        "every topic of main can be written with acks=all",
+    )
+
+
+def test_nobody_goes_on_without_a_site_that_is_up_or_of_which_nobody_speaks(estates: Estates) -> None:
+    """A site that is out of reach alone would go on writing."""
+    operator = estates.at_work(STRETCHED)
+    with pytest.raises(GateRefusedError, match="lost-site-off refused: brokers of main at dc1 are up: 1, 2"):
+        operator.go_on_without("dc1")
+    with pytest.raises(GateRefusedError, match="attested refused: nobody attests"):
+        operator.go_on_without()
+
+
+def test_where_the_quorum_is_gone_nothing_is_tried(estates: Estates) -> None:
+    """Two sites: a quorum of the survivors is no command yet."""
+    operator = estates.at_work("topologies/stretched-2dc-kraft.yaml")
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    with pytest.raises(GateRefusedError, match="quorum-continues refused"):
+        operator.go_on_without("dc1")
+
+
+def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(estates: Estates) -> None:
+    """Whoever else led it would lack records."""
+    operator = estates.at_work(STRETCHED)
+    main = operator.estate.clusters["main"]
+    here = {number for number, broker in main.brokers.items() if broker.dc == "dc1"}
+    log = main.topics["orders"].logs[0]
+    log.isr = tuple(number for number in log.replicas if number in here)
+    log.leader = log.isr[0]
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    with pytest.raises(GateRefusedError, match="clean-leaders refused: no replica in sync is up: orders-0"):
+        operator.go_on_without("dc1", lower=("all",))
+
+
+def test_a_topic_that_needs_nothing_is_not_lowered(estates: Estates) -> None:
+    """Somebody has typed another name."""
+    operator = lost(estates)
+    with pytest.raises(UsageError, match="--lower-min-insync ordres: this topic needs none"):
+        operator.go_on_without("dc1", lower=("ordres",))
+
+
+KILLED = {
+    "there": Story(lost, lambda o: o.go_on_without("dc1", lower=("all",)), takes_writes, is_as_before),
+    "back": Story(returned, lambda o: o.lead_as_before("main"), is_as_before, lambda _: None),
+}
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_killed_on_its_way_it_is_gone_on_with_or_taken_back(estates: Estates, name: str) -> None:
+    """Before and after a sample of what it does."""
+    for number, harm in sampled(estates, KILLED[name], 5):
+        gone_on_with(estates, KILLED[name], number, harm)
+        taken_back(estates, KILLED[name], number, harm)
+
+
+@pytest.mark.drills
+@pytest.mark.parametrize("name", KILLED)
+def test_killed_anywhere_it_is_gone_on_with_or_taken_back(estates: Estates, name: str) -> None:
+    """Before and after whatever it does."""
+    for number, harm in each(estates, KILLED[name]):
+        gone_on_with(estates, KILLED[name], number, harm)
+        taken_back(estates, KILLED[name], number, harm)
