@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.estate.desired import DesiredEstate
@@ -12,6 +12,7 @@ from orchestrator.reconcile.applied import Applied, AppliedCluster
 from orchestrator.reconcile.batch import Batch
 from orchestrator.reconcile.difference import Difference
 from orchestrator.reconcile.held import newest_moves
+from orchestrator.reconcile.topics import SetConfig
 from orchestrator.runs.coordination_gates import coordination_gate, not_held_gate
 from orchestrator.runs.coordination_state import CoordinationState, EarlierRun
 from orchestrator.runs.gate import absent, asked_again, gate_result
@@ -43,7 +44,7 @@ class ReconcileSituation:
 
 def reconcile_gates(situation: ReconcileSituation) -> tuple[GateResult, ...]:
     """Every gate, in the order in which a person would ask."""
-    return tuple(gate(situation) for gate in _GATES)
+    return (*(gate(situation) for gate in _GATES), *_site_is_back(situation))
 
 
 def _coordination(s: ReconcileSituation) -> GateResult:
@@ -190,6 +191,30 @@ def _nothing_moves(s: ReconcileSituation) -> GateResult:
         else "no partition of a topic that changes is being reassigned",
         "wait until the reassignment has ended, then try again" if busy else "",
     )
+
+
+def _site_is_back(s: ReconcileSituation) -> Iterator[GateResult]:
+    """Only where a site was lost: what was lowered for that is put back by the failback, and no sooner."""
+    limit = "no setting that was lowered for a lost site is set back by this"
+    state = s.coordination.value
+    for name, lowered in (state.lowered if state is not None else {}).items():
+        back = sorted(
+            topic
+            for work in s.works
+            if isinstance(work, SetConfig) and work.cluster == name
+            for topic, wanted in work.topics.items()
+            if topic in lowered.lowered and "min.insync.replicas" in wanted["set"]
+        )
+        since = f"lowered since {listed(lowered.sites)} was lost"
+        stops = f"min.insync.replicas of {listed(back)} at {name} is {since}: writes would stop"
+        yield gate_result(
+            "site-back",
+            "refused" if back else "ok",
+            f"{plural(len(lowered.lowered), 'topic')} of {name} {since}",
+            limit,
+            stops if back else limit,
+            "dcctl failback FILE, once the site is back" if back else "",
+        )
 
 
 def _possible(s: ReconcileSituation) -> GateResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestrator.runs.estate_record import MinInsyncLowered, SiteEvacuated
+from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
@@ -157,7 +157,7 @@ class CoordinationState:
     could not be read.
     `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
     `denials`: by cluster, the access rules with which runs keep applications off it, each with the run's id.
-    `evacuated`: by cluster and site, where brokers were put last, and how assignments stood before;
+    `evacuated`: by cluster, sites whose brokers were put last, and how assignments stood before;
     `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before.
     """
 
@@ -173,5 +173,5 @@ class CoordinationState:
     guards: tuple[GuardSaid, ...] = ()
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
     denials: Mapping[str, Mapping[Acl, str]] = field(default_factory=dict)
-    evacuated: Mapping[tuple[str, str], SiteEvacuated] = field(default_factory=dict)
+    evacuated: Mapping[str, Evacuated] = field(default_factory=dict)
     lowered: Mapping[str, MinInsyncLowered] = field(default_factory=dict)

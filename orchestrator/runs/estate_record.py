@@ -165,23 +165,34 @@ class SettingsBefore:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SiteEvacuated:
-    """Brokers of a site lead nothing from here on: their replicas stand last in each assignment of `cluster`.
+class TopicOrder:
+    """How replicas of a topic with that id stood in the assignments of some of its partitions."""
 
-    `orders`: of each topic that was changed the replicas of every partition, as they stood before.
+    topic_id: str
+    replicas: Mapping[int, tuple[int, ...]]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SiteEvacuated:
+    """Brokers of a site lead nothing from here on: their replicas stand last in assignments of `cluster`.
+
+    `orders`: by topic, how the assignments that were changed stood before.
     """
 
     cluster: str
     site: str
-    orders: Mapping[str, tuple[tuple[int, ...], ...]]
+    orders: Mapping[str, TopicOrder]
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SiteReturned:
-    """Assignments of `cluster` stand as they did before the site was evacuated."""
+class SitesReturned:
+    """Assignments of `cluster` stand as they did before its sites were evacuated.
+
+    `but_for`: topics that were not to be seen. What is recorded of them stays so.
+    """
 
     cluster: str
-    site: str
+    but_for: tuple[str, ...] = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -199,9 +210,10 @@ class MinInsyncLowered:
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class MinInsyncRestored:
-    """Topics of `cluster` have what they had before."""
+    """Topics of `cluster` have what they had before, but for those that were not to be seen."""
 
     cluster: str
+    but_for: tuple[str, ...] = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -225,7 +237,7 @@ Body: TypeAlias = (
     | ClusterIds
     | SettingsBefore
     | SiteEvacuated
-    | SiteReturned
+    | SitesReturned
     | MinInsyncLowered
     | MinInsyncRestored
     | Withdrawn
@@ -246,7 +258,7 @@ KINDS: Mapping[str, type[Body]] = {
     "cluster_ids": ClusterIds,
     "settings_before": SettingsBefore,
     "site_evacuated": SiteEvacuated,
-    "site_returned": SiteReturned,
+    "sites_returned": SitesReturned,
     "min_insync_lowered": MinInsyncLowered,
     "min_insync_restored": MinInsyncRestored,
     "withdrawn": Withdrawn,
@@ -349,11 +361,11 @@ def _about(body: Body) -> tuple[Any, ...]:
             return body.home, frozenset(body.topics)
         case DenialInForce() | DenialLifted():
             return body.cluster, frozenset(body.topics)
-        case LogsAtDeparture() | MinInsyncLowered() | MinInsyncRestored():
+        case LogsAtDeparture() | SitesReturned() | MinInsyncLowered() | MinInsyncRestored():
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():
             return body.home, body.standby
-        case SiteEvacuated() | SiteReturned():
+        case SiteEvacuated():
             return body.cluster, body.site
         case _:
             return ()
@@ -365,28 +377,48 @@ def undone_runs(facts: Iterable[Fact]) -> frozenset[str]:
     return frozenset(run_id for run_id, outcome in ended.items() if outcome == "undone")
 
 
-EVACUATIONS = (SiteEvacuated, SiteReturned)
-"""What `evacuated_sites` wants to know."""
+@dataclass(frozen=True, slots=True)
+class Evacuated:
+    """What stands evacuated of a cluster: its sites, in order, and how assignments stood before."""
+
+    sites: tuple[str, ...]
+    orders: Mapping[str, TopicOrder]
 
 
-def evacuated_sites(facts: Iterable[Fact]) -> dict[tuple[str, str], SiteEvacuated]:
-    """By cluster and site those that have not returned since, with how assignments stood before."""
-    found: dict[tuple[str, str], SiteEvacuated] = {}
+WITHIN_CLUSTERS = (SiteEvacuated, SitesReturned, MinInsyncLowered, MinInsyncRestored)
+"""What `evacuated_sites` and `lowered_topics` want to know."""
+
+
+def evacuated_sites(facts: Iterable[Fact]) -> dict[str, Evacuated]:
+    """By cluster what has not been put back since."""
+    found: dict[str, Evacuated] = {}
     for fact in standing(facts):
         if isinstance(fact.body, SiteEvacuated):
-            # A second evacuation found the orders of the first one: what it changed comes on top.
-            before = found.get((fact.body.cluster, fact.body.site))
-            orders = {**fact.body.orders, **(before.orders if before else {})}
-            found[fact.body.cluster, fact.body.site] = SiteEvacuated(
-                cluster=fact.body.cluster, site=fact.body.site, orders=orders
-            )
-        elif isinstance(fact.body, SiteReturned):
-            found.pop((fact.body.cluster, fact.body.site), None)
+            known = found.get(fact.body.cluster, Evacuated((), {}))
+            sites = tuple(dict.fromkeys([*known.sites, fact.body.site]))
+            found[fact.body.cluster] = Evacuated(sites, joined_orders(known.orders, fact.body.orders))
+        elif isinstance(fact.body, SitesReturned):
+            known = found.pop(fact.body.cluster, Evacuated((), {}))
+            left = {name: order for name, order in known.orders.items() if name in fact.body.but_for}
+            if left:
+                found[fact.body.cluster] = Evacuated(known.sites, left)
     return found
 
 
-LOWERINGS = (MinInsyncLowered, MinInsyncRestored)
-"""What `lowered_topics` wants to know."""
+def joined_orders(older: Mapping[str, TopicOrder], newer: Mapping[str, TopicOrder]) -> dict[str, TopicOrder]:
+    """Of each partition the older order, where the newer one is of the same topic and replicas."""
+    found = dict(older)
+    for name, order in newer.items():
+        known = found.get(name)
+        if known is None or known.topic_id != order.topic_id:
+            found[name] = order
+            continue
+        replicas = dict(known.replicas)
+        for number, now in order.replicas.items():
+            if sorted(replicas.get(number, ())) != sorted(now):
+                replicas[number] = now
+        found[name] = TopicOrder(topic_id=order.topic_id, replicas=replicas)
+    return found
 
 
 def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
@@ -402,7 +434,15 @@ def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
                 lowered={**(known.lowered if known else {}), **fact.body.lowered},
             )
         elif isinstance(fact.body, MinInsyncRestored):
-            found.pop(fact.body.cluster, None)
+            before = found.pop(fact.body.cluster, None)
+            left = {name for name in before.before if name in fact.body.but_for} if before else set()
+            if before is not None and left:
+                found[fact.body.cluster] = MinInsyncLowered(
+                    cluster=before.cluster,
+                    sites=before.sites,
+                    before={name: value for name, value in before.before.items() if name in left},
+                    lowered={name: value for name, value in before.lowered.items() if name in left},
+                )
     return found
 
 

@@ -237,6 +237,11 @@ class Plan:
         return f"{self.verb.capitalize()} {where}".rstrip()
 
     @property
+    def command(self) -> str:
+        """As it is typed, without the file."""
+        return str(self.facts.get("command", self.verb))
+
+    @property
     def done_by(self) -> str:
         """Id of the run that has done it already; empty where it is still to be done."""
         return str(self.facts.get("done_by", ""))

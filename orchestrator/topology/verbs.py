@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 MovingVerb = Literal["failover", "switchover", "failback"]
 MOVING_VERBS: tuple[MovingVerb, ...] = get_args(MovingVerb)
+OVERTAKEN_BY: Mapping[str, frozenset[str]] = {
+    "fence": frozenset({"fence", "unfence"}),
+    "unfence": frozenset({"fence", "unfence"}),
+    "evacuate": frozenset({"evacuate", "return"}),
+    "site-loss": frozenset({"site-loss", "return"}),
+    "return": frozenset({"evacuate", "site-loss", "return"}),
+    "leaders": frozenset(),
+}
+"""Of a verb about one cluster those that work against it, or take its place, when they come later."""

@@ -36,8 +36,16 @@ def test_every_gate_of_every_verb_has_its_case(outcome: str, never: Mapping[Gate
 OF_A_SICK_SITE = {"source-sick"}
 """Only where a site is attested to be sick: their real cases are in `tests/faults/test_degraded.py`."""
 OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
-OF_STRETCHED = {"site-evacuable", "isr-full"}
-"""Only within a stretched cluster: refused for real in `tests/layouts/test_evacuated.py`."""
+OF_STRETCHED = {
+    "site-evacuable",
+    "isr-full",
+    "lost-site-off",
+    "quorum-continues",
+    "clean-leaders",
+    "settings-known",
+    "site-back",
+}
+"""Only within a stretched cluster: `tests/layouts/test_evacuated.py`, `test_site_lost.py`, `tests/twin/`."""
 OF_PARTS = {"selection"}
 """Only where a part moves, or is away."""
 OF_ROUTES = {"groups-apart", "other-site", "routes-usable", "landing-alone", "landing-read"}

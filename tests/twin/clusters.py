@@ -185,6 +185,9 @@ class TwinCluster:
         self.log_end = 1
         # Brokers that let operator and mirror in, and no application.
         self.closed: set[int] = set()
+        # Topics that the operator does not see, and partitions whose replicas are being moved.
+        self.unseen: set[str] = set()
+        self.moving: set[TopicPartition] = set()
         self._made = 0
         for topic in desired_topics(topology, name).values():
             self.create_topic(

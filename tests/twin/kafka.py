@@ -92,7 +92,8 @@ class TwinKafka(Asked):
     def placement(self, timeout_s: float = 30.0) -> Placement:
         self.reached("describing topics", timeout_s)
         living = {number: broker.dc for number, broker in self.cluster.brokers.items() if broker.is_known}
-        return Placement(described(self.cluster, self.cluster.topics), living, frozenset(living))
+        seen = self.cluster.topics.keys() - self.cluster.unseen
+        return Placement(described(self.cluster, seen), living, frozenset(living))
 
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         doing = "electing preferred leaders"
@@ -111,8 +112,8 @@ class TwinKafka(Asked):
     ) -> dict[str, dict[str, str]]:
         assert kind == "topic"
         self.reached("describing configurations", timeout_s)
-        known = self.cluster.topics
-        return {name: dict(known[name].config) for name in sorted(set(names)) if name in known}
+        known = self.cluster.topics.keys() - self.cluster.unseen
+        return {name: dict(self.cluster.topics[name].config) for name in sorted(known.intersection(names))}
 
     def alter_configs(
         self, kind: ConfigKind, changes: Mapping[str, Mapping[str, str | None]], timeout_s: float = 30.0
@@ -131,7 +132,7 @@ class TwinKafka(Asked):
 
     def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
         self.reached("listing reassignments", timeout_s)
-        return frozenset()
+        return frozenset(self.cluster.moving)
 
     def alter_reassignments(
         self, moves: Mapping[TopicPartition, Sequence[int] | None], timeout_s: float = 60.0

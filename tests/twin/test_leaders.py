@@ -9,9 +9,12 @@ import pytest
 from orchestrator.errors import GateRefusedError, GateUnknownError
 from orchestrator.moves.leadership.preferred import displaced
 from orchestrator.ports.servers import Placement
+from orchestrator.values import TopicPartition
 from tests.twin.asking import described
+from tests.twin.clusters import Log
 from tests.twin.conftest import Estates
-from tests.twin.killing import Story, each, gone_on_with, sampled, taken_back
+from tests.twin.crew import ProcessDied
+from tests.twin.killing import Story, doings, each, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
 
 FILE = "tests/faults/sick.yaml"
@@ -145,17 +148,129 @@ def test_what_came_later_is_evacuated_as_well_and_the_first_order_is_put_back(es
     assert orders(operator) == {**before, "later": later}
 
 
-def test_both_sites_one_after_the_other_are_put_back_in_the_order_in_which_they_were_left(
-    estates: Estates,
-) -> None:
-    """The second one found what the first one had left, and the first one what there was."""
+def test_leaders_do_not_go_to_a_site_that_is_evacuated_already(estates: Estates) -> None:
+    """Both of two: the second one would undo the first one without a word."""
+    operator = off(estates)
+    with pytest.raises(GateRefusedError, match="leaders would go to dc1, which is evacuated"):
+        operator.evacuate("dc2")
+    is_off(operator)
+
+
+def test_topics_that_are_not_to_be_seen_stay_recorded(estates: Estates) -> None:
+    """By a narrower login, or a broker that is behind: what is not there is not put back."""
     operator = stretched(estates)
-    before = orders(operator)
+    before, main = orders(operator), operator.estate.clusters["main"]
     assert operator.evacuate("dc1").outcome == "ok"
-    assert operator.evacuate("dc2").outcome == "ok"
-    assert led_by(operator).keys() == {"dc1"}
+    main.unseen.add("orders")
+    result = operator.lead_as_before("main")
+    assert result.outcome == "ok"
+    told = [event.message for event in operator.events if event.step == "restore-order" and event.outcome]
+    assert "topics that are not to be seen stay recorded: orders" in told[0]
+    assert orders(operator)["orders"] != before["orders"]
+    assert "recorded, and not to be seen: orders" in operator.lead_as_before("main").reason
+    main.unseen.clear()
     assert operator.lead_as_before("main").outcome == "ok"
     assert orders(operator) == before
+
+
+def test_a_cluster_that_shows_no_topic_is_not_known(estates: Estates) -> None:
+    """Nothing is led at dc1, by what is seen, and nothing displaced."""
+    operator = stretched(estates)
+    main = operator.estate.clusters["main"]
+    main.unseen.update(main.topics)
+    with pytest.raises(GateUnknownError, match="leaders-known unknown: main shows no topic"):
+        operator.evacuate("dc1")
+
+
+def test_partitions_that_came_between_two_evacuations_are_put_back_as_they_came(estates: Estates) -> None:
+    """Of the others the first order counts; a topic that was made anew stays as it was made."""
+    operator = stretched(estates)
+    before, main = orders(operator), operator.estate.clusters["main"]
+    assert operator.evacuate("dc1").outcome == "ok"
+    more, anew = [name for name in before if before[name] != orders(operator)[name]][:2]
+    for placed in ((1, 2, 3, 4), (2, 1, 4, 3)):
+        main.topics[more].logs.append(Log(placed, placed[0], placed))
+    operator.estate.make_anew("main", anew)
+    made = orders(operator)[anew]
+    assert operator.evacuate("dc1").outcome == "ok"
+    is_off(operator)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert orders(operator) == {**before, more: [*before[more], (1, 2, 3, 4), (2, 1, 4, 3)], anew: made}
+
+
+def test_what_has_come_until_a_run_goes_on_is_recorded_as_well(estates: Estates) -> None:
+    """A topic is made after the process has died: its order is changed, too, and put back."""
+    story = KILLED["evacuation"]
+    for number, harm in sampled(estates, story, 6):
+        operator = stretched(estates)
+        before = orders(operator)
+        operator.estate.record.harm_nth(number, harm)
+        with pytest.raises(ProcessDied):
+            operator.evacuate("dc1")
+        operator.estate.record.heal()
+        operator.estate.restart_dcctl()
+        operator.estate.clusters["main"].create_topic("later", 4, 4, {})
+        later = orders(operator)["later"]
+        if operator.has_begun:
+            assert operator.resume().outcome in ("ok", "incomplete")
+        assert operator.evacuate("dc1").outcome in ("ok", "nothing-to-do")
+        is_off(operator)
+        assert operator.lead_as_before("main").outcome == "ok"
+        assert orders(operator) == {**before, "later": later}, (number, harm)
+
+
+def test_a_run_does_not_go_on_over_a_reassignment(estates: Estates) -> None:
+    """It would call that off, and take what Kafka copies to for what was wanted."""
+    operator = stretched(estates)
+    main = operator.estate.clusters["main"]
+    operator.estate.record.harm_nth(len(doings(estates, KILLED["evacuation"])) // 2, "dies after")
+    with pytest.raises(ProcessDied):
+        operator.evacuate("dc1")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    main.moving.add(TopicPartition("orders", 0))
+    with pytest.raises(GateRefusedError, match="no-reassignment refused: being reassigned at main: orders-0"):
+        operator.resume()
+    main.moving.clear()
+    assert operator.resume().outcome == "ok"
+    is_off(operator)
+
+
+def test_nothing_more_is_asked_for_once_the_lock_is_lost(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ensemble is asked before each request, not only heard of."""
+    operator = stretched(estates)
+    before = orders(operator)
+    monkeypatch.setattr("orchestrator.runs.live.run.Run.holds_lock", lambda _: False)
+    assert operator.evacuate("dc1").outcome != "ok"
+    assert orders(operator) == before
+
+
+def test_a_replica_that_is_catching_up_is_not_put_first(estates: Estates) -> None:
+    """The next one is in sync, and leads."""
+    operator = stretched(estates)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    there = [number for number in log.replicas if main.brokers[number].dc == "dc2"]
+    log.isr = tuple(number for number in log.isr if number != there[0])
+    assert operator.evacuate("dc1").outcome == "ok"
+    assert log.leader == there[1]
+    is_off(operator)
+
+
+def test_preferred_leaders_overtake_no_fence(estates: Estates) -> None:
+    """A fence that stopped on its way is gone on with, whoever has led meanwhile."""
+    operator = disturbed(estates)
+    number = len(doings(estates, Story(disturbed, lambda o: o.fence("west"), lambda _: None))) // 2
+    operator.estate.record.harm_nth(number, "dies after")
+    with pytest.raises(ProcessDied):
+        operator.fence("west")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    fence = operator.run_id
+    assert operator.balance("west").outcome == "ok"
+    assert operator.resume(fence).outcome == "ok"
 
 
 def test_a_partition_that_nobody_else_could_lead_keeps_the_site_from_being_evacuated(

@@ -54,6 +54,8 @@ _STALE_LEADERS = frozenset(
 )
 
 _KNOWN_AGAIN_S = 0.05
+# A topic that is just being made or deleted is listed by one broker, and not known to another one.
+_LOOKS, _LOOK_AGAIN_S = 5, 0.3
 
 _Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
 _Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
@@ -115,8 +117,14 @@ class LibrdkafkaCluster:
 
     def placement(self, timeout_s: float = 30.0) -> Placement:
         """Who has and who leads each partition of every topic that the operator may see."""
-        known = self._listed("asking who leads", timeout_s)
-        return replace(self._placed(known.topics, timeout_s), living=frozenset(known.brokers))
+        for _ in range(_LOOKS):
+            known = self._listed("asking who leads", timeout_s)
+            found = self._placed(known.topics, timeout_s)
+            missing = sorted(known.topics.keys() - found.topics.keys())
+            if not missing:
+                return replace(found, living=frozenset(known.brokers))
+            sleep(_LOOK_AGAIN_S)
+        raise ClusterError(self.subject, f"asking who leads: topics are not described: {listed(missing)}")
 
     @asked_anew
     def _placed(self, names: Iterable[str], timeout_s: float) -> Placement:

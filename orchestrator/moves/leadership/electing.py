@@ -12,7 +12,6 @@ from orchestrator.wording import listed, plural
 # One request of an election; a controller answers thousands in a second.
 _AT_ONCE = 1_000
 # A broker hears a moment later who leads.
-_SETTLED_S = 15.0
 _POLL_S = 0.5
 
 
@@ -53,7 +52,7 @@ class ElectPreferred(
             return not any(one.could_lead for one in rows)
 
         if any(one.could_lead for one in rows):
-            run.await_true(is_settled, _SETTLED_S, poll_s=_POLL_S)
+            run.await_true(is_settled, run.timeout_s / 2, poll_s=_POLL_S)
         left = [one for one in rows if one.could_lead]
         if left:
             said = f"{plural(len(left), 'partition')} of {self.cluster} did not change leaders"

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from orchestrator.moves.leadership.electing import in_words
-from orchestrator.moves.leadership.order import brokers_at, not_to_be_led_elsewhere
+from orchestrator.moves.leadership.order import (
+    assigned,
+    brokers_at,
+    led_instead,
+    not_to_be_led_elsewhere,
+)
 from orchestrator.moves.leadership.preferred import displaced
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
-from orchestrator.runs.plan import GateResult
+from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
@@ -27,10 +32,16 @@ def leaders_known(placement: Part[Placement], cluster: str) -> GateResult:
     if placement.value is None:
         return absent("leaders-known", placement, limit)
     rows, count = list(displaced(placement.value)), partitions_in(placement.value)
+    if not count:
+        reason = f"{cluster} shows no topic: may this login describe them?"
+        return gate_result(
+            "leaders-known", "unknown", "no topic", limit, reason, "docs/operating.md has the rights"
+        )
     measured = f"{len(rows):,} of {count:,} partitions are led by another replica than the preferred one"
     return gate_result("leaders-known", "ok", measured, limit, f"{cluster}: {in_words(count, rows)}")
 
 
+@asked_again()
 def nothing_reassigned(moving: Part[frozenset[TopicPartition]], cluster: str) -> GateResult:
     """Another order takes the place of whatever Kafka is copying for."""
     limit = f"no partition of {cluster} is being reassigned"
@@ -44,35 +55,46 @@ def nothing_reassigned(moving: Part[frozenset[TopicPartition]], cluster: str) ->
     return gate_result("no-reassignment", "refused", measured, limit, reason, hint)
 
 
-def site_evacuable(placement: Part[Placement], cluster: str, site: str) -> GateResult:
-    """Every partition has a replica elsewhere that is up and in sync, and each broker tells its rack."""
+@asked_again()
+def site_evacuable(
+    placement: Part[Placement], cluster: str, site: str, away: Collection[str] = ()
+) -> GateResult:
+    """Every partition has a replica elsewhere that is up and in sync, and each broker tells its rack.
+
+    `away`: sites that are evacuated already; nobody is led there.
+    """
     limit = f"each partition of {cluster} has a replica in sync that is not at {site}"
     if placement.value is None:
         return absent("site-evacuable", placement, limit)
     found = placement.value
-    unplaced = sorted(found.living - found.racks.keys())
-    stuck = not_to_be_led_elsewhere(found, site)
-    brokers = sorted(brokers_at(found, site))
+    having = {broker for one in assigned(found) for broker in one.replicas}
+    unplaced = sorted(found.living & having - found.racks.keys())
+    stuck, back = not_to_be_led_elsewhere(found, site), led_instead(found, site, set(away) - {site})
+    brokers = brokers_at(found, site)
     measured = f"{plural(len(brokers), 'broker')} at {site}, {plural(len(stuck), 'partition')} only there"
+    reason = hint = ""
     if unplaced:
         reason = f"of brokers of {cluster} nobody says at which site they are: {listed(map(str, unplaced))}"
         hint = "give each broker its site as `broker.rack`"
-        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
-    if not brokers:
+    elif not brokers:
         racks = listed(sorted(set(found.racks.values())))
         reason = f"no broker of {cluster} has the rack {site}; there are: {racks}"
         hint = "the name of a site in the file and the racks of its brokers have to be the same"
-        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
-    if stuck:
+    elif stuck:
         reason = (
             f"nobody outside {site} could lead {listed(map(str, stuck))}: no replica there is up and in sync"
         )
         hint = "give them replicas at other sites, or wait until those are in sync"
-        return gate_result("site-evacuable", "refused", measured, limit, reason, hint)
-    reason = f"each partition of {cluster} can be led by a replica that is not at {site}"
-    return gate_result("site-evacuable", "ok", measured, limit, reason)
+    elif back:
+        reason = f"leaders would go to {listed(sorted(set(away) - {site}))}, which is evacuated: "
+        reason += listed(map(str, back))
+        hint = "dcctl failback FILE first"
+    outcome: GateOutcome = "refused" if reason else "ok"
+    reason = reason or f"each partition of {cluster} can be led by a replica that is not at {site}"
+    return gate_result("site-evacuable", outcome, measured, limit, reason, hint)
 
 
+@asked_again()
 def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -> GateResult:
     """What is put first again has everything."""
     limit = f"every replica of the topics of {cluster} that are put back is in sync"

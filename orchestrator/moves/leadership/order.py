@@ -7,13 +7,32 @@ once, and no data moves. Whoever stands first and is in sync is elected.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from orchestrator.ports.servers import Placement
+from orchestrator.runs.estate_record import TopicOrder
 from orchestrator.values import TopicPartition
 
 Replicas = tuple[int, ...]
-Orders = Mapping[str, tuple[Replicas, ...]]
-"""Of each topic the replicas of every partition, in order."""
+Orders = Mapping[str, TopicOrder]
+
+
+class Assigned(NamedTuple):
+    """One partition as it is described."""
+
+    partition: TopicPartition
+    replicas: Replicas
+    leader: int
+    in_sync: frozenset[int]
+
+
+def assigned(placement: Placement) -> Iterator[Assigned]:
+    """Every partition, by topics. In sync is who is up as well."""
+    for name in sorted(placement.topics):
+        topic = placement.topics[name]
+        rows = zip(topic.partitions, topic.replicas, topic.leaders, topic.isr, strict=True)
+        for partition, replicas, leader, in_sync in rows:
+            yield Assigned(partition, replicas, leader, placement.living.intersection(in_sync))
 
 
 def brokers_at(placement: Placement, site: str) -> frozenset[int]:
@@ -21,40 +40,48 @@ def brokers_at(placement: Placement, site: str) -> frozenset[int]:
     return frozenset(broker for broker, rack in placement.racks.items() if rack == site)
 
 
-def put_last(placement: Placement, replicas: Replicas, site: str) -> Replicas:
-    """The site's brokers behind all others, otherwise in the order that there was.
+def put_last(placement: Placement, one: Assigned, site: str) -> Replicas:
+    """The site's brokers behind all others; of these whoever is in sync first. As it is, where that holds.
 
     A broker that is down tells no rack: it may be one of the site's, and stands between them and the others.
     """
 
     def rank(broker: int) -> int:
         rack = placement.racks.get(broker)
-        return 1 if rack is None else 2 if rack == site else 0
+        return 2 if rack is None else 3 if rack == site else 0
 
-    return tuple(sorted(replicas, key=rank))
+    ranks = [rank(broker) for broker in one.replicas]
+    elsewhere = [broker for broker in one.replicas if rank(broker) == 0]
+    is_led = not elsewhere or one.replicas[0] in one.in_sync or one.leader in elsewhere
+    if ranks == sorted(ranks) and is_led:
+        return one.replicas
+    return tuple(sorted(one.replicas, key=lambda b: rank(b) or int(b not in one.in_sync)))
 
 
 def evacuated(placement: Placement, site: str) -> dict[TopicPartition, Replicas]:
     """Each partition whose order changes where the site's replicas are put last, with its new order."""
     return {
-        partition: wanted
-        for partition, replicas in _placed(placement)
-        if (wanted := put_last(placement, replicas, site)) != replicas
+        one.partition: wanted
+        for one in assigned(placement)
+        if (wanted := put_last(placement, one, site)) != one.replicas
     }
 
 
-def orders_of(
-    placement: Placement, partitions: Collection[TopicPartition]
-) -> dict[str, tuple[Replicas, ...]]:
-    """How whole topics stand now, of which some partition is among these."""
-    names = {partition.topic for partition in partitions}
-    return {name: topic.replicas for name, topic in placement.topics.items() if name in names}
+def orders_of(placement: Placement, partitions: Collection[TopicPartition]) -> dict[str, TopicOrder]:
+    """How these partitions stand now."""
+    found: dict[str, dict[int, Replicas]] = {}
+    for topic, number in partitions:
+        found.setdefault(topic, {})[number] = placement.topics[topic].replicas[number]
+    return {
+        name: TopicOrder(topic_id=placement.topics[name].topic_id, replicas=replicas)
+        for name, replicas in found.items()
+    }
 
 
 def restored(placement: Placement, orders: Orders) -> dict[TopicPartition, Replicas]:
     """Each partition that does not stand as recorded, and has the same replicas: with its recorded order.
 
-    One that has other replicas by now, or is not there any more, stays as it is.
+    One that has other replicas by now stays as it is, as does one of a topic that was made anew.
     """
     return {
         partition: wanted
@@ -72,44 +99,35 @@ def placed_anew(placement: Placement, orders: Orders) -> list[TopicPartition]:
     ]
 
 
+def not_seen(placement: Placement, names: Collection[str]) -> tuple[str, ...]:
+    """Topics that are recorded and not described: deleted, or not to be seen now."""
+    return tuple(sorted(set(names) - placement.topics.keys()))
+
+
 def not_to_be_led_elsewhere(placement: Placement, site: str) -> list[TopicPartition]:
     """Partitions that nobody outside the site could lead now: no replica there is up and in sync."""
     others = {b for b in placement.living if placement.racks.get(b, site) != site}
-    return [
-        partition
-        for name in sorted(placement.topics)
-        for partition, replicas, in_sync in zip(
-            placement.topics[name].partitions,
-            placement.topics[name].replicas,
-            placement.topics[name].isr,
-            strict=True,
-        )
-        if not set(in_sync) & set(replicas) & others
-    ]
+    return [one.partition for one in assigned(placement) if not others & one.in_sync & set(one.replicas)]
 
 
 def led_at(placement: Placement, site: str) -> list[TopicPartition]:
     """Partitions that a broker of the site leads."""
     brokers = brokers_at(placement, site)
-    return [
-        partition
-        for name in sorted(placement.topics)
-        for partition, leader in zip(
-            placement.topics[name].partitions, placement.topics[name].leaders, strict=True
-        )
-        if leader in brokers
-    ]
+    return [one.partition for one in assigned(placement) if one.leader in brokers]
 
 
-def _placed(placement: Placement) -> Iterator[tuple[TopicPartition, Replicas]]:
-    for name in sorted(placement.topics):
-        topic = placement.topics[name]
-        yield from zip(topic.partitions, topic.replicas, strict=True)
+def led_instead(placement: Placement, site: str, sites: Collection[str]) -> list[TopicPartition]:
+    """Partitions that would be led at one of `sites`, where the replicas of `site` are put last."""
+    there = {broker for other in sites for broker in brokers_at(placement, other)}
+    return [one.partition for one in assigned(placement) if put_last(placement, one, site)[0] in there]
 
 
 def _recorded(placement: Placement, orders: Orders) -> Iterator[tuple[TopicPartition, Replicas, Replicas]]:
     """Partitions that are there and recorded: as they stand, and as they stood."""
-    for partition, replicas in _placed(placement):
-        known = orders.get(partition.topic, ())
-        if partition.partition < len(known):
-            yield partition, replicas, tuple(known[partition.partition])
+    for one in assigned(placement):
+        known = orders.get(one.partition.topic)
+        if known is None or known.topic_id != placement.topics[one.partition.topic].topic_id:
+            continue
+        wanted = known.replicas.get(one.partition.partition)
+        if wanted is not None:
+            yield one.partition, one.replicas, tuple(wanted)

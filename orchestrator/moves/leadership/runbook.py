@@ -18,12 +18,12 @@ from orchestrator.moves.leadership.gates import (
     partitions_in,
     site_evacuable,
 )
-from orchestrator.moves.leadership.order import evacuated, led_at
+from orchestrator.moves.leadership.order import evacuated, led_at, not_seen
 from orchestrator.moves.leadership.preferred import displaced
 from orchestrator.moves.leadership.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.site_loss.effects import RestoreMinInsync
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import MinInsyncLowered, SiteEvacuated
+from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered
 from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -106,6 +106,7 @@ def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) ->
         with book.section("elect leaders", on_failure="stop"):
             book.add(ElectPreferred(cluster=cluster))
     facts = {
+        "command": "leaders --balance",
         "way": f"Elect preferred leaders of {cluster}",
         "when_done": f"whoever is preferred and in sync leads {cluster}",
         "partitions": partitions_in(placement.value or _NOTHING),
@@ -122,7 +123,7 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
     gates = (
         *_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
-        site_evacuable(view.placement, cluster, site),
+        site_evacuable(view.placement, cluster, site, away.sites if (away := _away(seen, cluster)) else ()),
     )
     led, reordered = led_at(placement, site), evacuated(placement, site)
     done = "" if led or reordered else f"no partition of {cluster} is led at {site}, or preferred there"
@@ -132,9 +133,11 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
             last = book.add(PutSiteLast(cluster=cluster, site=site))
             order = behind(last, because="who stands first is elected")
             elected = book.add(ElectPreferred(cluster=cluster), after=[order])
+        with book.section("see that it is so", on_failure="stop"):
             seen_off = behind(elected, because="what was asked for is looked at")
             book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
     facts = {
+        "command": f"switchover --evacuate {site}",
         "way": f"Evacuate {site} of {cluster}",
         "when_done": f"no broker at {site} leads a partition of {cluster}",
         "site": site,
@@ -148,21 +151,21 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
 def plan_return(topology: Topology, seen: Snapshot, request: ReturnRequest) -> Plan:
     """What putting assignments back as they stood before evacuations would do now."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
-    sites, lowered = _evacuated_sites(seen, cluster), _lowered(seen, cluster)
+    away, lowered = _away(seen, cluster), _lowered(seen, cluster)
     placement = view.placement.value or _NOTHING
     rows = list(displaced(placement))
-    changed = {name for site in sites.values() for name in site.orders} | set(
-        lowered.before if lowered else ()
-    )
+    recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
+    unseen = not_seen(placement, recorded)
     gates = (
         *_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
-        isr_full(view.placement, cluster, changed),
+        isr_full(view.placement, cluster, recorded),
     )
     done = ""
-    if not (sites or lowered or any(row.could_lead for row in rows)):
+    if recorded <= set(unseen) and not any(row.could_lead for row in rows):
         said = in_words(partitions_in(placement), rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
+        done += f"; recorded, and not to be seen: {listed(unseen)}" if unseen else ""
     book = Runbook()
     if not is_done(gates, done):
         with book.section("lead as before", on_failure="stop"):
@@ -172,26 +175,24 @@ def plan_return(topology: Topology, seen: Snapshot, request: ReturnRequest) -> P
                     cluster=cluster, before=dict(lowered.before), lowered=dict(lowered.lowered)
                 )
                 order = [behind(book.add(back), because="every replica is in sync, and counts again")]
-            for site, one in sites.items():
-                restore = RestoreOrder(cluster=cluster, site=site, orders=dict(one.orders))
-                placed = book.add(restore, id=f"restore-{site}", after=order)
-                order = [behind(placed, because="who was put last later had found what was left before")]
+            if away is not None:
+                restore = RestoreOrder(cluster=cluster, sites=away.sites, orders=dict(away.orders))
+                order = [behind(book.add(restore, after=order), because="who stands first is elected")]
             book.add(ElectPreferred(cluster=cluster), after=order)
-    away = dict.fromkeys([*sites, *(lowered.sites if lowered else ())])
-    where = f" at {listed(away)}" if away else ""
+    sites = dict.fromkeys([*(away.sites if away else ()), *(lowered.sites if lowered else ())])
+    where = f" at {listed(sites)}" if sites else ""
     facts = {
+        "command": "failback",
         "way": f"Lead {cluster} as before{where}",
         "when_done": f"{cluster} is led as before{where}",
-        "sites": list(away),
+        "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
     }
     return plan_of(topology, seen, request, "return", book, gates, done, facts)
 
 
-def _evacuated_sites(seen: Snapshot, cluster: str) -> dict[str, SiteEvacuated]:
-    """The last one first: each had found what the one before had left."""
-    known = seen.coordination.value.evacuated if seen.coordination.value else {}
-    return {site: one for (at, site), one in reversed(list(known.items())) if at == cluster}
+def _away(seen: Snapshot, cluster: str) -> Evacuated | None:
+    return seen.coordination.value.evacuated.get(cluster) if seen.coordination.value else None
 
 
 def _lowered(seen: Snapshot, cluster: str) -> MinInsyncLowered | None:

@@ -104,11 +104,13 @@ class LowerMinInsync(
         if own is None:
             return Done(Nothing())
         back = _back(_kafka(run, self.cluster), own.before, own.lowered)
-        done = _set(run, _kafka(run, self.cluster), back)
-        if isinstance(done, Partial):
-            return done
-        record = run.port(EstateRecord)
-        record.withdraw(MinInsyncLowered, like=own)
+        asked = _set(run, _kafka(run, self.cluster), back)
+        if not isinstance(asked, Done):
+            return asked
+        left = _left(run, self.cluster, own.before, own.lowered)
+        if left:
+            return Partial(f"{KEY} not put back: {listed(left)}")
+        run.port(EstateRecord).withdraw(MinInsyncLowered, like=own)
         return Done(Nothing())
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
@@ -152,20 +154,15 @@ class RestoreMinInsync(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """No topic has what it was lowered to; then that is recorded."""
-        kafka = _kafka(run, self.cluster)
-        left: dict[str, str | None] = {}
-
-        def is_back() -> bool:
-            nonlocal left
-            left = _back(kafka, self.before, self.lowered)
-            return not left
-
-        if not run.await_true(is_back, _SETTLED_S, poll_s=_POLL_S):
+        left = _left(run, self.cluster, self.before, self.lowered)
+        if left:
             return Partial(f"{KEY} not put back: {listed(left)}")
-        run.port(EstateRecord).write(MinInsyncRestored(cluster=self.cluster))
-        own = kafka.configs("topic", self.before)
+        own = _kafka(run, self.cluster).configs("topic", self.before)
+        unseen = tuple(sorted(self.before.keys() - own.keys()))
+        run.port(EstateRecord).write(MinInsyncRestored(cluster=self.cluster, but_for=unseen))
         other = [name for name in own if own[name].get(KEY) != self.before[name]]
         said = f"; changed by somebody since, and left: {listed(other)}" if other else ""
+        said += f"; topics that are not to be seen stay recorded: {listed(unseen)}" if unseen else ""
         return Done(Nothing(), f"{KEY} is what it was{said}")
 
 
@@ -227,6 +224,22 @@ def _back(
         for name, value in before.items()
         if name in own and own[name].get(KEY) == str(lowered[name]) and value != str(lowered[name])
     }
+
+
+def _left(
+    run: Running, cluster: str, before: Mapping[str, str | None], lowered: Mapping[str, int]
+) -> dict[str, str | None]:
+    """What is not put back after a moment."""
+    kafka = _kafka(run, cluster)
+    left: dict[str, str | None] = {}
+
+    def is_back() -> bool:
+        nonlocal left
+        left = _back(kafka, before, lowered)
+        return not left
+
+    run.await_true(is_back, _SETTLED_S, poll_s=_POLL_S)
+    return left
 
 
 def _seen(run: Running, cluster: str, wanted: Mapping[str, str]) -> Outcome[Nothing]:

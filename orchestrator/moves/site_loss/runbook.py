@@ -72,6 +72,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
             book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
     without_word = f"; writes to {listed(stays)} wait for the site" if stays else ""
     facts = {
+        "command": " ".join(["failover", *(f"--attest-down {site}" for site in sites)]),
         "way": f"Go on at {cluster} without {listed(sites)}{without_word}",
         "when_done": f"{cluster} goes on without {listed(sites)}{without_word}",
         "sites": list(sites),

@@ -309,7 +309,7 @@ def _taken_up(run: Run[E], procedure: Procedure[E, P], effects: Registry) -> tup
     # Only a plan that was allowed, approved and begun is gone on with.
     if not plan.is_allowed or all(record.kind != "step-intent" for record in records):
         raise GateRefusedError(
-            f"run {run.run_id}", "no step of the run was begun", f"run dcctl {plan.verb} again"
+            f"run {run.run_id}", "no step of the run was begun", f"run dcctl {plan.command} again"
         )
     if plan.dcctl_version != __version__:
         began = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"

@@ -21,6 +21,7 @@ from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.runs.way_back import stands_for_good, stands_in_words
 from orchestrator.runs.words import WITHOUT_WORDS
 from orchestrator.topology.model import Topology
+from orchestrator.topology.verbs import OVERTAKEN_BY
 from orchestrator.wording import listed
 
 
@@ -40,8 +41,8 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     """A later move between its clusters: going on, there or back, would work against what that has made.
 
     It can only be where a person has let it pass this run, and then says so itself, or where the ensemble
-    did not know of this run while it was under way. A fence or an unfence needs no lock on the other: a later
-    one on its cluster has overtaken it.
+    did not know of this run while it was under way. What is done at one cluster needs no lock on what was
+    begun there: a later run that works against it has overtaken it (`OVERTAKEN_BY`).
     """
     if run.is_uncoordinated:
         return
@@ -49,7 +50,6 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
         passing = passed_by(run.coordination, plan.topology, run.run_id)
         if passing is not None:
             raise _overtaken(run, passing)
-    # A fence or unfence is of one cluster, and the later one says who may write there.
     is_of_one_cluster = bool(plan.source) and not plan.target
     if not is_of_one_cluster and not records[0].data.get("without_coordination"):
         return
@@ -58,6 +58,8 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
     behind = set(order[order.index(run.run_id) + 1 :]) if run.run_id in order else set(order)
     others = earlier_runs(run.coordination, plan.topology, without=run.run_id, effects=WITHOUT_WORDS)
     later = [other for other in others if other.run_id in behind and other.has_moved_between(between)]
+    if is_of_one_cluster:
+        later = [other for other in later if other.verb in OVERTAKEN_BY.get(plan.verb, ())]
     if later:
         raise _overtaken(run, later[-1])
 

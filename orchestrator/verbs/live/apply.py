@@ -81,7 +81,9 @@ def read_plan(file: Path) -> Plan | None:
         return None
     plan = plan_from_json(data)
     if plan.verb != VERB:
-        raise DcctlError(str(file), f"is a plan for {plan.verb}, not for {VERB}", f"run: dcctl {plan.verb}")
+        raise DcctlError(
+            str(file), f"is a plan for {plan.verb}, not for {VERB}", f"run: dcctl {plan.command}"
+        )
     if plan.dcctl_version != __version__:
         made_by = f"dcctl {plan.dcctl_version}" if plan.dcctl_version else "dcctl 0.1.0 or older"
         said = f"is stale: {made_by} made the plan, and this is dcctl {__version__}"

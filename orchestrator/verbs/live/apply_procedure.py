@@ -205,6 +205,7 @@ class ReconcileProcedure:
             run.folder,
             run_id=run.run_id,
             estate_record=run.estate_record,
+            holds_lock=run.holds_lock,
             records=run.events,
             servers=self.servers,
             more_ports=ports,
@@ -244,6 +245,7 @@ def _coordination(estate: ReconcileEstate, *, own_lock: bool, own_run: str) -> P
             own_lock=own_lock,
             own_run=own_run,
             with_denials=True,
+            with_changes=True,
         )
     except DcctlError as error:
         return Part(error.subject, _CLOCK.now_s(), None, error.problem, error.hint)

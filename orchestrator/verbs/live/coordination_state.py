@@ -6,8 +6,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.estate_record import (
-    EVACUATIONS,
-    LOWERINGS,
+    WITHIN_CLUSTERS,
     ClusterIds,
     cluster_ids,
     evacuated_sites,
@@ -61,6 +60,7 @@ def read_coordination(
         raise no_ensemble(topology, problem)
     name = topology.name
     holder = None if own_lock else coordination.holder(lock_path(name))
+    within = written_facts(coordination, name, WITHIN_CLUSTERS) if with_changes else ()
     return CoordinationState(
         str(holder or ""),
         earlier_runs(coordination, name, without=own_run, effects=effects) if with_runs else (),
@@ -68,6 +68,6 @@ def read_coordination(
         primaries_of(read_primaries(coordination, name)),
         cluster_ids=cluster_ids(written_facts(coordination, name, [ClusterIds])),
         denials=denied_rules(coordination, name) if with_denials else {},
-        evacuated=evacuated_sites(written_facts(coordination, name, EVACUATIONS)) if with_changes else {},
-        lowered=lowered_topics(written_facts(coordination, name, LOWERINGS)) if with_changes else {},
+        evacuated=evacuated_sites(within),
+        lowered=lowered_topics(within),
     )

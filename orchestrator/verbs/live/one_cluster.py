@@ -73,6 +73,7 @@ class OnOneCluster:
             run.folder,
             run_id=run.run_id,
             estate_record=run.estate_record,
+            holds_lock=run.holds_lock,
             records=run.events,
             servers=self.servers,
         )
