@@ -41,7 +41,10 @@ def lost_site_off(placement: Part[Placement], cluster: str, sites: Sequence[str]
     measured = f"{plural(len(up), 'broker')} up"
     if up:
         reason = f"brokers of {cluster} at {listed(sites)} are up: {listed(map(str, up))}"
-        hint = "is it the right site? what is to be done while it is up: dcctl switchover FILE --evacuate DC"
+        hint = (
+            "one that has just gone counts as up until its session ends, some seconds later: try again then; "
+        )
+        hint += "leaders go off a site that is up by dcctl switchover FILE --evacuate DC"
         return gate_result("lost-site-off", "refused", measured, limit, reason, hint)
     return gate_result("lost-site-off", "ok", measured, limit, limit)
 
