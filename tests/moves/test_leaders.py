@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from orchestrator.moves.leadership.preferred import BrokerLeads, Displaced, displaced, leads_by_broker
-from orchestrator.moves.leadership.runbook import LeadersRequest, plan_leaders
+from orchestrator.moves.leadership.runbook import (
+    EvacuateRequest,
+    LeadersRequest,
+    ReturnRequest,
+    plan_evacuation,
+    plan_leaders,
+    plan_return,
+)
+from orchestrator.moves.site_loss.runbook import SiteLossRequest, plan_site_loss
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered, TopicOrder
 from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
 from tests.verbs.pictures import of_a_fence, part, topology
 
@@ -22,12 +34,48 @@ ORDERS = TopicDescription(
 PLACED = Placement({"orders": ORDERS}, {1: "dc1", 2: "dc2"}, frozenset({1, 2, 3}))
 
 
+STRETCHED = Path(__file__).parents[2] / "topologies" / "stretched-2.5dc-kraft.yaml"
+NOTHING = CoordinationState("")
+EVEN = replace(ORDERS, leaders=(1, 2, 1, 1), isr=ORDERS.replicas)
+AT_REST = Placement({"orders": EVEN}, {1: "dc1", 2: "dc2", 3: "dc2"}, frozenset({1, 2, 3}))
+EVACUATED = Evacuated(("dc1",), {"orders": TopicOrder(topic_id="id", replicas={1: (3, 2)})})
+LOWERED = MinInsyncLowered(cluster="west", sites=("dc1",), before={"orders": "2"}, lowered={"orders": 1})
+
+
+def seen(placement: Placement, coordination: CoordinationState = NOTHING, name: str = "west") -> Snapshot:
+    """One cluster, where this is so."""
+    picture = of_a_fence("west", part(coordination))
+    min_insync: dict[str, int] = dict.fromkeys(placement.topics, 2)
+    west = replace(
+        picture.cluster("west"),
+        placement=part(placement),
+        reassigning=part(frozenset()),
+        min_insync=part(min_insync),
+    )
+    return replace(picture, clusters={name: west})
+
+
 def leaders_plan(placement: Placement = PLACED) -> Plan:
-    """Of west, where this is so."""
-    picture = of_a_fence("west", part(CoordinationState("")))
-    west = replace(picture.cluster("west"), placement=part(placement))
-    seen = replace(picture, clusters={"west": west})
-    return plan_leaders(topology(), seen, LeadersRequest(cluster="west"))
+    """Preferred leaders."""
+    return plan_leaders(topology(), seen(placement), LeadersRequest(cluster="west"))
+
+
+def evacuation_plan() -> Plan:
+    """Leaders off dc1."""
+    return plan_evacuation(topology(), seen(AT_REST), EvacuateRequest(cluster="west", site="dc1"))
+
+
+def return_plan() -> Plan:
+    """What was evacuated and lowered is put back."""
+    state = CoordinationState("", evacuated={"west": EVACUATED}, lowered={"west": LOWERED})
+    return plan_return(topology(), seen(AT_REST, state), ReturnRequest(cluster="west"))
+
+
+def site_loss_plan() -> Plan:
+    """Broker 1 is gone with its site, and a topic is lowered."""
+    gone = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
+    request = SiteLossRequest(cluster="main", sites=("dc1",), lower=("all",))
+    return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request)
 
 
 def test_a_partition_is_displaced_where_another_or_nobody_leads() -> None:
@@ -72,3 +120,22 @@ def test_a_plan_elects_as_long_as_a_replica_in_sync_does_not_lead() -> None:
         "west: 3 of 4 partitions are led by their preferred replica; "
         "orders-2 is led by 3 instead of 1, which is not in sync"
     )
+
+
+def test_each_way_has_its_steps() -> None:
+    """In this order; what is lowered is lowered once leaders are there, and put back before them."""
+    assert [step.action for step in evacuation_plan().steps] == [
+        "put-site-last",
+        "elect-preferred",
+        "see-none-led",
+    ]
+    assert [step.action for step in return_plan().steps] == [
+        "restore-min-insync",
+        "restore-order",
+        "elect-preferred",
+    ]
+    assert [step.action for step in site_loss_plan().steps] == [
+        "await-leaders",
+        "lower-min-insync",
+        "see-writable",
+    ]

@@ -24,7 +24,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.moves import test_ways
 from tests.moves.test_fence_crashes import fence_plan
-from tests.moves.test_leaders import leaders_plan
+from tests.moves.test_leaders import evacuation_plan, leaders_plan, return_plan, site_loss_plan
 from tests.moves.test_runbook import plan_of
 from tests.reconcile.test_apply_crashes import a_changing_world
 from tests.runs.any_world import AnyWorld, kept
@@ -72,6 +72,9 @@ def plans() -> Mapping[str, Plan]:
         "fence": fence_plan("fence"),
         "unfence": fence_plan("unfence"),
         "leaders": leaders_plan(),
+        "evacuate": evacuation_plan(),
+        "return": return_plan(),
+        "site-loss": site_loss_plan(),
         "apply": a_changing_world().plan(),
     }
 
@@ -90,6 +93,9 @@ VERBS = (
     "fence",
     "unfence",
     "leaders",
+    "evacuate",
+    "return",
+    "site-loss",
     "apply",
 )
 
