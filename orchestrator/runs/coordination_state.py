@@ -48,8 +48,8 @@ class EarlierRun:
 
     @property
     def way(self) -> str:
-        """What it was, for a sentence: `failover west → east`."""
-        return f"{self.verb} {self.source} → {self.target}"
+        """What it was, for a sentence: `failover west → east`, `fence west`."""
+        return f"{self.verb} {self.source}" + (f" → {self.target}" if self.target else "")
 
     @property
     def home(self) -> str:
