@@ -66,19 +66,22 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Make a returned primary a standby, let it catch up, and move everything back to it."""
+    """Make a returned primary a standby, let it catch up, and move everything back to it.
+
+    Within a stretched cluster: put settings, assignments and leaders back.
+    """
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.verb import run_verb
-    from orchestrator.moves.leadership.runbook import ReturnRequest
-    from orchestrator.moves.request import FailbackRequest, accepted_unread
+    from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
+    from orchestrator.moves.request import CATCH_UP_TIMEOUT_S, FailbackRequest, accepted_unread
+    from orchestrator.moves.within_cluster.requests import PutBackRequest
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
 
     topology = given_topology(file)
-    if not topology.replication and len(topology.clusters) == 1:
-        refuse_of_mirrors(
+    if topology.is_one_cluster:
+        refuse_mirror_options(
             "failback",
             {
                 "--to": to,
@@ -90,16 +93,18 @@ def failback(  # noqa: PLR0917 - typer passes them by name
                 "--accept-unrecorded": accept_unrecorded,
                 "--accept-reread": accept_reread,
                 "--accept-unread": accept_unread,
+                "--acknowledge": acknowledge,
+                "--timeout-s": timeout_s != CATCH_UP_TIMEOUT_S,
             },
         )
-        back = ReturnRequest(
+        back = PutBackRequest(
             cluster=next(iter(topology.clusters)),
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
         )
-        lead(
-            topology, back, "failback",
+        run_request(
+            topology, back,
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return

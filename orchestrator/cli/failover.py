@@ -82,24 +82,27 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Move producers, consumers and Spark queries off lost sites, each to where the file sends it."""
+    """Move producers, consumers and Spark queries off lost sites, each to where the file sends it.
+
+    Within a stretched cluster: go on without the site, where the metadata quorum does.
+    """
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.several import run_moves
     from orchestrator.cli.verb import warn_of_no_coordination
+    from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
     from orchestrator.errors import UsageError
     from orchestrator.moves.request import FailoverRequest, accepted_unread, refuse_unknown_site
     from orchestrator.moves.several import failovers_of
-    from orchestrator.moves.site_loss.runbook import SiteLossRequest
     from orchestrator.moves.support import refuse_unsupported
+    from orchestrator.moves.within_cluster.requests import SiteLossRequest
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live import failover_procedure as verb
     from orchestrator.verbs.registration import participants_of
 
     topology = given_topology(file)
-    if not topology.replication and len(topology.clusters) == 1:
-        refuse_of_mirrors(
+    if topology.is_one_cluster:
+        refuse_mirror_options(
             "failover",
             {
                 "--to": to,
@@ -108,6 +111,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
                 "--except": left_out,
                 "--accept-loss": accept_loss is not None,
                 "--accept-unread": accept_unread,
+                "--acknowledge": acknowledge,
                 "--without-coordination": without_coordination,
             },
         )
@@ -115,14 +119,14 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             refuse_unknown_site(topology, dc, "--attest-down")
         lost = SiteLossRequest(
             cluster=next(iter(topology.clusters)),
-            sites=tuple(dict.fromkeys(attest_down)),
-            lower=names(lower_min_insync),
+            attested=tuple(dict.fromkeys(attest_down)),
+            lower_min_insync=names(lower_min_insync),
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
         )
-        lead(
-            topology, lost, "failover",
+        run_request(
+            topology, lost,
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return

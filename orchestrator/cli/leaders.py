@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from orchestrator.cli.options import ACCEPT_CLUSTER, DRY_RUN, FILE, FULL, GRAPH,
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.moves.leadership.runbook import LeadersRequest
     from orchestrator.ports.part import Part
     from orchestrator.ports.servers import Placement
+    from orchestrator.runs.coordination_state import CoordinationState
     from orchestrator.topology.model import Topology
 
 _CLUSTER = typer.Option(None, "--cluster", metavar="C", help="Only this cluster of the file.")
@@ -49,11 +49,14 @@ def leaders(  # noqa: PLR0917 - typer passes them by name
     if cluster is not None:
         refuse_unknown_cluster(topology, cluster, "--cluster")
     if not balance:
-        _refuse_without_balance(dry_run=dry_run, out=out, graph=graph, yes=yes)
+        _refuse_without_balance(
+            dry_run=dry_run, out=out, graph=graph, yes=yes, reason=reason, accept_cluster=accept_cluster
+        )
         _show(topology, [cluster] if cluster else list(topology.clusters), full=full, as_json=as_json)
         return
     from orchestrator.adapters.account import account_name
-    from orchestrator.moves.leadership.runbook import LeadersRequest
+    from orchestrator.cli.within_cluster import run_request
+    from orchestrator.moves.within_cluster.requests import LeadersRequest
     from orchestrator.runs.same_clusters import accepted_clusters
 
     request = LeadersRequest(
@@ -62,57 +65,31 @@ def leaders(  # noqa: PLR0917 - typer passes them by name
         reason=reason,
         accept_cluster=accepted_clusters(topology, accept_cluster),
     )
-    lead(
-        topology, request, "leaders --balance",
+    run_request(
+        topology, request,
         dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
     )  # fmt: skip
 
 
-def lead(
-    topology: Topology,
-    request: LeadersRequest,
-    command: str,
+def _refuse_without_balance(
     *,
     dry_run: bool,
     out: Path | None,
     graph: Path | None,
-    full: bool,
     yes: bool,
-    as_json: bool,
+    reason: str,
+    accept_cluster: list[str],
 ) -> None:
-    """Change leaders within a cluster as the request says. `command`: as it is typed."""
-    from orchestrator.cli.verb import run_verb
-    from orchestrator.verbs.live.leaders_procedure import preview_leaders, run_leaders
-
-    run_verb(
-        command=command,
-        preview=lambda: preview_leaders(topology, request),
-        execute=lambda on_plan, approve, on_event: run_leaders(
-            topology, request, on_plan=on_plan, approve=approve, on_event=on_event
-        ),
-        dry_run=dry_run,
-        out=out,
-        graph=graph,
-        yes=yes,
-        as_json=as_json,
-        full=full,
-    )
-
-
-def refuse_of_mirrors(verb: str, given: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for an option about mirrors, of a verb within a cluster."""
     from orchestrator.errors import UsageError
 
-    for option, value in given.items():
-        if value:
-            problem = f"is about moves along mirrors: this {verb} is within a cluster"
-            raise UsageError(option, problem, "docs/stretched.md says what it does")
-
-
-def _refuse_without_balance(*, dry_run: bool, out: Path | None, graph: Path | None, yes: bool) -> None:
-    from orchestrator.errors import UsageError
-
-    given = {"--dry-run": dry_run, "--out": out is not None, "--graph": graph is not None, "--yes": yes}
+    given = {
+        "--dry-run": dry_run,
+        "--out": out is not None,
+        "--graph": graph is not None,
+        "--yes": yes,
+        "--reason": bool(reason),
+        "--accept-cluster": bool(accept_cluster),
+    }
     for option, is_given in given.items():
         if is_given:
             raise UsageError(option, "is about changing leaders", "dcctl leaders FILE --balance changes them")
@@ -130,35 +107,43 @@ def _only_cluster(topology: Topology) -> str:
 def _show(topology: Topology, names: list[str], *, full: bool, as_json: bool) -> None:
     from orchestrator.cli.output import emit
     from orchestrator.errors import OutcomeUnknownError
-    from orchestrator.moves.leadership.preferred import displaced
-    from orchestrator.verbs.live.leaders_procedure import placements
+    from orchestrator.moves.within_cluster.preferred import displaced
+    from orchestrator.verbs.live.within_cluster import placements
 
-    found = placements(topology, names)
+    found, state = placements(topology, names)
     known = {name: part.value for name, part in found.items() if part.value is not None}
     count = sum(len(list(displaced(placement))) for placement in known.values())
     said = f"{count:,} partition{'' if count == 1 else 's'}" if count else "no partition"
     unknown = [name for name in names if name not in known]
     emit(
-        {"clusters": {name: _as_json(part) for name, part in found.items()}},
+        {"clusters": {name: _as_json(name, part, state) for name, part in found.items()}},
         as_json=as_json,
         summary=f"{said} led by another replica than the preferred one"
         + (f"; of {', '.join(unknown)} nothing is known" if unknown else ""),
-        render=lambda console: _render(known, console, full=full),
+        render=lambda console: _render(known, state, console, full=full),
     )
     if unknown:
         part = found[unknown[0]]
         raise OutcomeUnknownError(part.source, part.problem, part.hint)
 
 
-def _as_json(part: Part[Placement]) -> Mapping[str, Any]:
+def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -> Mapping[str, Any]:
     from dataclasses import asdict
 
-    from orchestrator.moves.leadership.preferred import NO_LEADER, displaced, leads_by_broker
+    from orchestrator.moves.within_cluster.preferred import NO_LEADER, displaced, leads_by_broker
 
+    away = state.value.evacuated.get(name) if state.value else None
+    lowered = state.value.lowered.get(name) if state.value else None
+    recorded = {
+        "evacuated": None if state.value is None else list(away.sites if away else ()),
+        "lowered": None if state.value is None else dict(lowered.lowered if lowered else {}),
+        "recorded_problem": state.problem,
+    }
     if part.value is None:
-        return {"problem": part.problem, "brokers": None, "elsewhere": None}
+        return {"problem": part.problem, "brokers": None, "elsewhere": None, **recorded}
     return {
         "problem": "",
+        **recorded,
         "brokers": {str(number): asdict(one) for number, one in leads_by_broker(part.value).items()},
         "elsewhere": [
             {
@@ -173,11 +158,13 @@ def _as_json(part: Part[Placement]) -> Mapping[str, Any]:
     }
 
 
-def _render(known: Mapping[str, Placement], console: Console, *, full: bool) -> None:
+def _render(
+    known: Mapping[str, Placement], state: Part[CoordinationState], console: Console, *, full: bool
+) -> None:
     from rich.markup import escape
 
     from orchestrator.cli.tables import WORST, Rows
-    from orchestrator.moves.leadership.preferred import displaced, leads_by_broker
+    from orchestrator.moves.within_cluster.preferred import displaced, leads_by_broker
     from orchestrator.wording import and_n_more
 
     for name, placement in known.items():
@@ -186,9 +173,26 @@ def _render(known: Mapping[str, Placement], console: Console, *, full: bool) -> 
             table.add(str(number), one.rack or "–", one.leads, one.preferred)
         console.print(f"\n[bold]{escape(name)}[/]")
         console.print(table)
+        for line in _recorded(name, state):
+            console.print(f"  {escape(line)}")
         rows = list(displaced(placement))
         for row in rows if full else rows[:WORST]:
             console.print(f"  {escape(str(row))}")
         if not full and len(rows) > WORST:
             console.print(f"  {and_n_more(len(rows) - WORST, 'partitions')}")
     console.print()
+
+
+def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
+    """What stands changed for a while, and by which command it is put back."""
+    from orchestrator.wording import listed
+
+    if state.value is None:
+        yield f"whether a site is evacuated, or a setting lowered, is not known: {state.problem}"
+        return
+    if away := state.value.evacuated.get(name):
+        yield f"evacuated: {listed(away.sites)}; dcctl failback FILE puts leaders back"
+    if lowered := state.value.lowered.get(name):
+        rows = listed(f"{topic} {wanted}" for topic, wanted in lowered.lowered.items())
+        without = f"min.insync.replicas lowered without {listed(lowered.sites)}"
+        yield f"{without}: {rows}; dcctl failback FILE puts it back"

@@ -62,12 +62,20 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     yes: bool = YES,
     as_json: bool = JSON,
 ) -> None:
-    """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone."""
+    """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone.
+
+    Within a stretched cluster: --evacuate takes leaders off a site.
+    """
     from orchestrator.adapters.account import account_name
-    from orchestrator.cli.leaders import lead, refuse_of_mirrors
     from orchestrator.cli.verb import run_verb
-    from orchestrator.moves.leadership.runbook import EvacuateRequest, evacuated_cluster
-    from orchestrator.moves.request import SwitchoverRequest, accepted_unread, refuse_unknown_site
+    from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
+    from orchestrator.moves.request import (
+        DRAIN_TIMEOUT_S,
+        SwitchoverRequest,
+        accepted_unread,
+        refuse_unknown_site,
+    )
+    from orchestrator.moves.within_cluster.requests import EvacuateRequest, evacuated_cluster
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
@@ -75,7 +83,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     topology = given_topology(file)
     _refuse_unclear(to, evacuate)
     if evacuate:
-        refuse_of_mirrors(
+        refuse_mirror_options(
             "switchover",
             {
                 "--from": left,
@@ -84,6 +92,8 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
                 "--except": left_out,
                 "--accept-reread": accept_reread,
                 "--accept-unread": accept_unread,
+                "--acknowledge": acknowledge,
+                "--timeout-s": timeout_s != DRAIN_TIMEOUT_S,
             },
         )
         refuse_unknown_site(topology, evacuate, "--evacuate")
@@ -94,8 +104,8 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
         )
-        lead(
-            topology, leaders_off, "switchover",
+        run_request(
+            topology, leaders_off,
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return

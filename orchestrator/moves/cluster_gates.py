@@ -28,7 +28,7 @@ def gates_of_cluster(
 
 @asked_again()
 def _reachable(brokers: Part[Mapping[int, str]], cluster: str) -> GateResult:
-    limit = f"{cluster} answers, so that rules can be verified at each broker"
+    limit = f"{cluster} answers"
     if brokers.value is None:
         return absent("reachable", brokers, limit)
     count = len(brokers.value)

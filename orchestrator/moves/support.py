@@ -52,10 +52,13 @@ def refuse_unsupported(topology: Topology, verb: Verb) -> None:
     """Raise `DcctlError` if `verb` cannot handle this topology, naming all that it cannot handle."""
     reasons = unsupported(topology, verb)
     if reasons:
+        hint = "validate, explain, graph, plan and apply support every layout"
+        if topology.is_one_cluster:
+            hint += "; within a stretched cluster: leaders, switchover --evacuate DC, failover, failback"
         raise DcctlError(
             f"topology {topology.name}",
             f"`dcctl {verb}` does not support this topology yet: {'; '.join(reasons)}. Nothing was done",
-            "validate, explain, graph, plan and apply support every layout",
+            hint,
         )
 
 

@@ -55,6 +55,11 @@ class Placement:
     racks: Mapping[int, str]
     living: frozenset[int]
 
+    @property
+    def partition_count(self) -> int:
+        """How many partitions all topics have."""
+        return sum(len(topic.leaders) for topic in self.topics.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Authorization:

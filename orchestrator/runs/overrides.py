@@ -29,6 +29,7 @@ _OPTIONS: Mapping[str, str] = {
     "acknowledge": "--acknowledge",
     "without_coordination": "--without-coordination",
     "accept_cluster": "--accept-cluster",
+    "lower_min_insync": "--lower-min-insync",
 }
 OPTIONS = frozenset({*_OPTIONS.values(), _LEAVE})
 """Options of which journals tell, besides the words for which steps wait."""

@@ -41,6 +41,7 @@ def question_of(plan: Plan) -> Question:
     rows = (
         *(_price(plan) if is_move else ()),
         *_denied(plan),
+        *_copies(plan),
         ("takes about", f"{plan.predicted.seconds:g} s"),
         *_for_good(step for step in plan.steps if step.irreversible),
     )
@@ -133,6 +134,14 @@ def _denied(plan: Plan) -> Iterator[Row]:
         if found and not plan.target:
             change = "denied" if plan.verb == "fence" else "allowed again"
             yield f"{change} {what}", listed(sorted(found), _LISTED)
+
+
+def _copies(plan: Plan) -> Iterator[Row]:
+    """Where `min.insync.replicas` is lowered: how many copies a record has once it is acknowledged."""
+    found = plan.facts.get("copies")
+    if found:
+        rows = (f"{name} {count}" for name, count in found.items())
+        yield "copies of a record once acknowledged, at least", listed(rows, _LISTED)
 
 
 def _for_good(steps: Iterable[Step]) -> Iterator[Row]:

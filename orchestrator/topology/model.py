@@ -271,6 +271,11 @@ class Topology(_Lookups):
         """Whether the file demands TLS of every connection."""
         return self.security is not None and self.security.protocol == "SASL_SSL"
 
+    @property
+    def is_one_cluster(self) -> bool:
+        """Whether it has one cluster and no mirror: what is changed is changed within that one."""
+        return len(self.clusters) == 1 and not self.replication
+
     def is_laid_out(self, layouts: Collection[str]) -> bool:
         """Whether its layout is one of these."""
         return self.layout in layouts

@@ -10,9 +10,9 @@ MOVING_VERBS: tuple[MovingVerb, ...] = get_args(MovingVerb)
 OVERTAKEN_BY: Mapping[str, frozenset[str]] = {
     "fence": frozenset({"fence", "unfence"}),
     "unfence": frozenset({"fence", "unfence"}),
-    "evacuate": frozenset({"evacuate", "return"}),
-    "site-loss": frozenset({"site-loss", "return"}),
-    "return": frozenset({"evacuate", "site-loss", "return"}),
+    "evacuate": frozenset({"evacuate", "put-back"}),
+    "site-loss": frozenset({"site-loss", "put-back"}),
+    "put-back": frozenset({"evacuate", "site-loss", "put-back"}),
     "leaders": frozenset(),
 }
 """Of a verb about one cluster those that work against it, or take its place, when they come later."""

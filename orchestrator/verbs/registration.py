@@ -13,13 +13,12 @@ from orchestrator.moves.ends import RecordDeparture, RecordEarlyEnds, RecordLand
 from orchestrator.moves.fence_runbook import FENCE_EFFECTS
 from orchestrator.moves.fencing import AllowAtTarget
 from orchestrator.moves.guards import AwaitGuards
-from orchestrator.moves.leadership.runbook import LEADERS_EFFECTS
 from orchestrator.moves.opening import AwaitOpen
 from orchestrator.moves.partial_rules import DenyAtPartial, RecordPartialRules
 from orchestrator.moves.partial_standstill import AwaitPartStanding
 from orchestrator.moves.participants import Kind, MirrorEngine, Participants
 from orchestrator.moves.primary import RecordPrimary, RecordPrimaryUnlessBack, SeeStillGone
-from orchestrator.moves.site_loss.runbook import SITE_LOSS_EFFECTS
+from orchestrator.moves.within_cluster.effects import WITHIN_CLUSTER_EFFECTS
 from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
 from orchestrator.replication.engine import engine_named
 from orchestrator.runs.registry import Registry
@@ -94,14 +93,7 @@ _OF_ANY_MOVE = Registry(
 
 def effects_with(participants: Participants) -> Registry:
     """Every effect of any verb where these take part in moves: what a reader of runs has to know."""
-    return (
-        LAYOUT_EFFECTS
-        | FENCE_EFFECTS
-        | LEADERS_EFFECTS
-        | SITE_LOSS_EFFECTS
-        | _OF_ANY_MOVE
-        | participants.effects()
-    )
+    return LAYOUT_EFFECTS | FENCE_EFFECTS | WITHIN_CLUSTER_EFFECTS | _OF_ANY_MOVE | participants.effects()
 
 
 EFFECTS = effects_with(PARTICIPANTS)

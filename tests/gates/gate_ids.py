@@ -7,8 +7,9 @@ from typing import Any
 
 from orchestrator.moves.fence import FenceRequest
 from orchestrator.moves.fence_runbook import plan_fence, plan_unfence
-from orchestrator.moves.leadership.runbook import LeadersRequest, plan_leaders
 from orchestrator.moves.request import SwitchoverRequest
+from orchestrator.moves.within_cluster.leaders import plan_leaders
+from orchestrator.moves.within_cluster.requests import LeadersRequest
 from orchestrator.ports.part import Part
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.plan import Plan

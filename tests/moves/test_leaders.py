@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.moves.leadership.preferred import BrokerLeads, Displaced, displaced, leads_by_broker
-from orchestrator.moves.leadership.runbook import (
+from orchestrator.moves.within_cluster.evacuation import plan_evacuation
+from orchestrator.moves.within_cluster.leaders import plan_leaders
+from orchestrator.moves.within_cluster.preferred import BrokerLeads, Displaced, displaced, leads_by_broker
+from orchestrator.moves.within_cluster.putting_back import plan_put_back
+from orchestrator.moves.within_cluster.requests import (
     EvacuateRequest,
     LeadersRequest,
-    ReturnRequest,
-    plan_evacuation,
-    plan_leaders,
-    plan_return,
+    PutBackRequest,
+    SiteLossRequest,
 )
-from orchestrator.moves.site_loss.runbook import SiteLossRequest, plan_site_loss
+from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered, TopicOrder
@@ -65,16 +66,16 @@ def evacuation_plan() -> Plan:
     return plan_evacuation(topology(), seen(AT_REST), EvacuateRequest(cluster="west", site="dc1"))
 
 
-def return_plan() -> Plan:
+def put_back_plan() -> Plan:
     """What was evacuated and lowered is put back."""
     state = CoordinationState("", evacuated={"west": EVACUATED}, lowered={"west": LOWERED})
-    return plan_return(topology(), seen(AT_REST, state), ReturnRequest(cluster="west"))
+    return plan_put_back(topology(), seen(AT_REST, state), PutBackRequest(cluster="west"))
 
 
 def site_loss_plan() -> Plan:
     """Broker 1 is gone with its site, and a topic is lowered."""
     gone = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
-    request = SiteLossRequest(cluster="main", sites=("dc1",), lower=("all",))
+    request = SiteLossRequest(cluster="main", attested=("dc1",), lower_min_insync=("all",))
     return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request)
 
 
@@ -129,7 +130,7 @@ def test_each_way_has_its_steps() -> None:
         "elect-preferred",
         "see-none-led",
     ]
-    assert [step.action for step in return_plan().steps] == [
+    assert [step.action for step in put_back_plan().steps] == [
         "restore-min-insync",
         "restore-order",
         "elect-preferred",

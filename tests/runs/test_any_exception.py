@@ -24,7 +24,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.plans import plan_failback, plan_failover, plan_switchover
 from tests.moves import test_ways
 from tests.moves.test_fence_crashes import fence_plan
-from tests.moves.test_leaders import evacuation_plan, leaders_plan, return_plan, site_loss_plan
+from tests.moves.test_leaders import evacuation_plan, leaders_plan, put_back_plan, site_loss_plan
 from tests.moves.test_runbook import plan_of
 from tests.reconcile.test_apply_crashes import a_changing_world
 from tests.runs.any_world import AnyWorld, kept
@@ -73,7 +73,7 @@ def plans() -> Mapping[str, Plan]:
         "unfence": fence_plan("unfence"),
         "leaders": leaders_plan(),
         "evacuate": evacuation_plan(),
-        "return": return_plan(),
+        "put-back": put_back_plan(),
         "site-loss": site_loss_plan(),
         "apply": a_changing_world().plan(),
     }
@@ -94,7 +94,7 @@ VERBS = (
     "unfence",
     "leaders",
     "evacuate",
-    "return",
+    "put-back",
     "site-loss",
     "apply",
 )

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.moves.fence import FenceRequest
-from orchestrator.moves.leadership.runbook import (
+from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
+from orchestrator.moves.within_cluster.requests import (
     EvacuateRequest,
     LeadersRequest,
-    ReturnRequest,
+    PutBackRequest,
+    SiteLossRequest,
     evacuated_cluster,
 )
-from orchestrator.moves.request import FailbackRequest, FailoverRequest, SwitchoverRequest
-from orchestrator.moves.site_loss.runbook import SiteLossRequest
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.topology.model import Replication
 from orchestrator.verbs.live.failback_procedure import run_failback
 from orchestrator.verbs.live.failover_procedure import run_failover
 from orchestrator.verbs.live.fence_procedure import FenceVerb, run_fence
-from orchestrator.verbs.live.leaders_procedure import run_leaders
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.runs import abort_run, resume_run
 from orchestrator.verbs.live.switchover_procedure import run_switchover
+from orchestrator.verbs.live.within_cluster import run_within_cluster
 from tests.twin.estate import TwinEstate
 
 _WHO = {"by": "ada", "reason": "a rehearsal"}
@@ -74,24 +74,24 @@ class Operator:
     def balance(self, cluster: str, **asked: Any) -> RunResult:
         """Preferred leaders lead again."""
         request = LeadersRequest(**{"cluster": cluster, **_WHO, **asked})
-        return run_leaders(self.estate.topology, request, **self._begun())
+        return run_within_cluster(self.estate.topology, request, **self._begun())
 
     def evacuate(self, site: str, **asked: Any) -> RunResult:
         """No broker at a site leads any more."""
         cluster = evacuated_cluster(self.estate.topology, site)
         request = EvacuateRequest(**{"cluster": cluster, "site": site, **_WHO, **asked})
-        return run_leaders(self.estate.topology, request, **self._begun())
+        return run_within_cluster(self.estate.topology, request, **self._begun())
 
     def go_on_without(self, *sites: str, **asked: Any) -> RunResult:
         """Sites of the only cluster are lost."""
         (cluster,) = self.estate.topology.clusters
-        request = SiteLossRequest(**{"cluster": cluster, "sites": sites, **_WHO, **asked})
-        return run_leaders(self.estate.topology, request, **self._begun())
+        request = SiteLossRequest(**{"cluster": cluster, "attested": sites, **_WHO, **asked})
+        return run_within_cluster(self.estate.topology, request, **self._begun())
 
     def lead_as_before(self, cluster: str, **asked: Any) -> RunResult:
         """Sites of a cluster that were evacuated lead again."""
-        request = ReturnRequest(**{"cluster": cluster, **_WHO, **asked})
-        return run_leaders(self.estate.topology, request, **self._begun())
+        request = PutBackRequest(**{"cluster": cluster, **_WHO, **asked})
+        return run_within_cluster(self.estate.topology, request, **self._begun())
 
     def resume(self, run_id: str = "", **asked: Any) -> RunResult:
         """Go on with the newest run."""

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from orchestrator.errors import GateRefusedError, GateUnknownError
-from orchestrator.moves.leadership.preferred import displaced
+from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.ports.servers import Placement
 from orchestrator.values import TopicPartition
 from tests.twin.asking import described
@@ -165,9 +165,12 @@ def test_topics_that_are_not_to_be_seen_stay_recorded(estates: Estates) -> None:
     result = operator.lead_as_before("main")
     assert result.outcome == "ok"
     told = [event.message for event in operator.events if event.step == "restore-order" and event.outcome]
-    assert "topics that are not to be seen stay recorded: orders" in told[0]
+    assert "this login may not describe, stay recorded: orders" in told[0]
     assert orders(operator)["orders"] != before["orders"]
-    assert "recorded, and not to be seen: orders" in operator.lead_as_before("main").reason
+    assert (
+        "recorded, and gone or not for this login to describe: orders"
+        in operator.lead_as_before("main").reason
+    )
     main.unseen.clear()
     assert operator.lead_as_before("main").outcome == "ok"
     assert orders(operator) == before

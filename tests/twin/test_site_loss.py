@@ -26,7 +26,7 @@ def lost(estates: Estates, dc: str = "dc1") -> Operator:
 def returned(estates: Estates) -> Operator:
     """Writes went on without it, and it is back with its disks."""
     operator = lost(estates)
-    assert operator.go_on_without("dc1", lower=("all",)).outcome == "ok"
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
     operator.estate.bring_back("dc1")
     operator.estate.live(12)
     return operator
@@ -79,7 +79,7 @@ def test_with_the_word_writes_go_on_and_what_was_there_is_put_back(estates: Esta
     """Lowered to the replicas that are left, at the topics alone; there and back."""
     operator = lost(estates)
     before = wanted(operator)
-    assert operator.go_on_without("dc1", lower=("all",)).outcome == "ok"
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
     takes_writes(operator)
     assert wanted(operator)["orders"] == "2"
     with pytest.raises(GateRefusedError, match="isr-full refused"):
@@ -144,18 +144,26 @@ def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(esta
     operator.estate.lose("dc1")
     operator.estate.live(12)
     with pytest.raises(GateRefusedError, match="clean-leaders refused: no replica in sync is up: orders-0"):
-        operator.go_on_without("dc1", lower=("all",))
+        operator.go_on_without("dc1", lower_min_insync=("all",))
 
 
-def test_a_topic_that_needs_nothing_is_not_lowered(estates: Estates) -> None:
-    """Somebody has typed another name."""
+def test_a_topic_that_is_not_there_is_refused_and_one_that_needs_nothing_is_left(estates: Estates) -> None:
+    """Somebody has typed another name; or the command once more."""
     operator = lost(estates)
-    with pytest.raises(UsageError, match="--lower-min-insync ordres: this topic needs none"):
-        operator.go_on_without("dc1", lower=("ordres",))
+    with pytest.raises(UsageError, match="--lower-min-insync ordres: there is no such topic"):
+        operator.go_on_without("dc1", lower_min_insync=("ordres",))
+    assert operator.go_on_without("dc1", lower_min_insync=("orders", "metrics")).outcome == "ok"
+    assert (wanted(operator)["orders"], wanted(operator)["metrics"]) == ("2", "2")
+    assert operator.plan is not None
+    assert dict(operator.plan.facts["copies"]) == {"orders": 2}
+    said = list(dict.fromkeys(e.data["option"] for e in operator.events if e.kind == "override"))
+    assert said == ["--attest-down", "--lower-min-insync"]
 
 
 KILLED = {
-    "there": Story(lost, lambda o: o.go_on_without("dc1", lower=("all",)), takes_writes, is_as_before),
+    "there": Story(
+        lost, lambda o: o.go_on_without("dc1", lower_min_insync=("all",)), takes_writes, is_as_before
+    ),
     "back": Story(returned, lambda o: o.lead_as_before("main"), is_as_before, lambda _: None),
 }
 

@@ -67,8 +67,7 @@ def refuse_overtaken(run: Run[Any], plan: Plan, records: Sequence[RunEvent]) -> 
 def _overtaken(run: Run[Any], by: EarlierRun) -> GateRefusedError:
     return GateRefusedError(
         f"run {run.run_id}",
-        f"was overtaken: {by.way} ({by.run_id}) has begun since. "
-        "The run stays as it was",
+        f"was overtaken: {by.way} ({by.run_id}) has begun since. The run stays as it was",
         f"dcctl show {by.run_id} FILE",
     )
 

@@ -27,10 +27,10 @@ from orchestrator.verbs.live.apply_procedure import ReconcileProcedure
 from orchestrator.verbs.live.failback_procedure import FailbackProcedure
 from orchestrator.verbs.live.failover_procedure import FailoverProcedure
 from orchestrator.verbs.live.fence_procedure import FenceProcedure
-from orchestrator.verbs.live.leaders_procedure import LEADING_VERBS, LeadersProcedure
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.switchover_procedure import SwitchoverProcedure
+from orchestrator.verbs.live.within_cluster import VERBS_WITHIN_CLUSTERS, WithinCluster
 from orchestrator.verbs.registration import effects_of, effects_with
 
 OfRun = Callable[[Servers, Topology, Plan, RunEvent, Participants | None], Procedure[Any, Any]]
@@ -46,8 +46,8 @@ PROCEDURES: Mapping[str, OfRun] = {
         servers, topology, plan, first
     ),
     **dict.fromkeys(
-        LEADING_VERBS,
-        lambda servers, topology, plan, first, _: LeadersProcedure.of_run(servers, topology, plan, first),
+        VERBS_WITHIN_CLUSTERS,
+        lambda servers, topology, plan, first, _: WithinCluster.of_run(servers, topology, plan, first),
     ),
 }
 

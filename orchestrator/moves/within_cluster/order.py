@@ -12,32 +12,41 @@ from typing import NamedTuple
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.estate_record import TopicOrder
 from orchestrator.values import TopicPartition
+from orchestrator.wording import listed
 
 Replicas = tuple[int, ...]
 Orders = Mapping[str, TopicOrder]
 
 
 class Assigned(NamedTuple):
-    """One partition as it is described."""
+    """One partition as it is described. `in_sync`: who is in sync and up, of `counted_in_sync`."""
 
     partition: TopicPartition
     replicas: Replicas
     leader: int
     in_sync: frozenset[int]
+    counted_in_sync: int
 
 
 def assigned(placement: Placement) -> Iterator[Assigned]:
-    """Every partition, by topics. In sync is who is up as well."""
+    """Every partition, by topics."""
     for name in sorted(placement.topics):
         topic = placement.topics[name]
         rows = zip(topic.partitions, topic.replicas, topic.leaders, topic.isr, strict=True)
         for partition, replicas, leader, in_sync in rows:
-            yield Assigned(partition, replicas, leader, placement.living.intersection(in_sync))
+            up = placement.living.intersection(in_sync)
+            yield Assigned(partition, replicas, leader, up, len(in_sync))
 
 
 def brokers_at(placement: Placement, site: str) -> frozenset[int]:
     """Brokers whose rack is the site."""
     return frozenset(broker for broker, rack in placement.racks.items() if rack == site)
+
+
+def without_rack(placement: Placement) -> list[int]:
+    """Brokers that are up and have replicas, of which nobody says at which site they are."""
+    having = {broker for one in assigned(placement) for broker in one.replicas}
+    return sorted(placement.living & having - placement.racks.keys())
 
 
 def put_last(placement: Placement, one: Assigned, site: str) -> Replicas:
@@ -102,6 +111,12 @@ def placed_anew(placement: Placement, orders: Orders) -> list[TopicPartition]:
 def not_seen(placement: Placement, names: Collection[str]) -> tuple[str, ...]:
     """Topics that are recorded and not described: deleted, or not to be seen now."""
     return tuple(sorted(set(names) - placement.topics.keys()))
+
+
+def unseen_in_words(names: Collection[str]) -> str:
+    """Behind a sentence: which topics stay recorded, and why; empty for none."""
+    why = "topics that are gone, or that this login may not describe, stay recorded"
+    return f"; {why}: {listed(names)}" if names else ""
 
 
 def not_to_be_led_elsewhere(placement: Placement, site: str) -> list[TopicPartition]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.leadership.preferred import Displaced, displaced
+from orchestrator.moves.within_cluster.preferred import Displaced, displaced
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Outcome, Partial, Running, Verified
 from orchestrator.runs.ports import Clusters
 from orchestrator.wording import listed, plural
@@ -84,4 +84,4 @@ def in_words(count: int, rows: list[Displaced]) -> str:
 
 def _seen(run: Running, cluster: str) -> tuple[int, list[Displaced]]:
     placement = run.port(Clusters).cluster(cluster).placement()
-    return sum(len(topic.leaders) for topic in placement.topics.values()), list(displaced(placement))
+    return placement.partition_count, list(displaced(placement))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.leadership.electing import elect_preferred
-from orchestrator.moves.leadership.order import (
+from orchestrator.moves.within_cluster.electing import elect_preferred
+from orchestrator.moves.within_cluster.order import (
     Replicas,
     evacuated,
     led_at,
@@ -15,6 +15,7 @@ from orchestrator.moves.leadership.order import (
     orders_of,
     placed_anew,
     restored,
+    unseen_in_words,
 )
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.effect import (
@@ -119,7 +120,7 @@ class PutSiteLast(
         unseen = () if own is None else not_seen(_placement(run, self.cluster), own.orders)
         if own is not None and len(unseen) < len(own.orders):
             return Failed(f"replicas at {self.site} were put last, and are not back")
-        said = f"; topics that are not to be seen stay recorded: {listed(unseen)}" if unseen else ""
+        said = unseen_in_words(unseen)
         return Done(Nothing(), f"assignments of {self.cluster} stand as they did{said}")
 
     def _own(self, run: Running) -> SiteEvacuated | None:
@@ -168,7 +169,7 @@ class RestoreOrder(
         run.port(EstateRecord).write(SitesReturned(cluster=self.cluster, but_for=unseen))
         other = placed_anew(placement, self.orders)
         said = f"; {_listed(other)} have other replicas by now, and stay as they are" if other else ""
-        said += f"; topics that are not to be seen stay recorded: {listed(unseen)}" if unseen else ""
+        said += unseen_in_words(unseen)
         return Done(Nothing(), f"assignments of {self.cluster} stand as they did{said}")
 
 

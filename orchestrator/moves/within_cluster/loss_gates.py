@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from orchestrator.moves.leadership.order import brokers_at
-from orchestrator.moves.site_loss.writes import without_leader
+from orchestrator.moves.within_cluster.order import brokers_at, without_rack
+from orchestrator.moves.within_cluster.writes import without_leader
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
@@ -27,8 +27,10 @@ def site_attested(cluster: str, sites: Sequence[str]) -> GateResult:
 
 
 @asked_again()
-def lost_site_off(placement: Part[Placement], cluster: str, sites: Sequence[str]) -> GateResult:
-    """No broker of the lost sites takes part."""
+def lost_site_off(
+    placement: Part[Placement], cluster: str, sites: Sequence[str], known: Collection[str]
+) -> GateResult:
+    """No broker of the lost sites takes part; `known`: the sites of the file, of which each rack is one."""
     limit = f"no broker of {cluster} at {listed(sites) or 'the lost site'} is up"
     if placement.value is None:
         return absent("lost-site-off", placement, limit)
@@ -39,6 +41,12 @@ def lost_site_off(placement: Part[Placement], cluster: str, sites: Sequence[str]
         if broker in placement.value.living
     )
     measured = f"{plural(len(up), 'broker')} up"
+    unplaced = without_rack(placement.value)
+    unplaced += [b for b, rack in placement.value.racks.items() if rack not in known]
+    if unplaced:
+        reason = f"at which site of the file brokers are is not known: {listed(map(str, sorted(unplaced)))}"
+        hint = "give each broker its site, as the file calls it, as `broker.rack`"
+        return gate_result("lost-site-off", "unknown", measured, limit, reason, hint)
     if up:
         reason = f"brokers of {cluster} at {listed(sites)} are up: {listed(map(str, up))}"
         hint = (
@@ -51,6 +59,9 @@ def lost_site_off(placement: Part[Placement], cluster: str, sites: Sequence[str]
 
 def quorum_continues(topology: Topology, cluster: str, sites: Sequence[str]) -> GateResult:
     """The voters that are left are a majority. A quorum of fewer is no command yet."""
+    if not sites:
+        limit = f"the voters of {cluster} that are left are a majority of its metadata quorum"
+        return gate_result("quorum-continues", "ok", "no site", limit, f"no site of {cluster} is named")
     limit = f"the voters of {cluster} that are left are a majority of its metadata quorum"
     found = explain_topology(topology, [loss_of(topology, sites)], with_margin=False)
     fate = found.losses[0].clusters[cluster]
@@ -62,13 +73,14 @@ def quorum_continues(topology: Topology, cluster: str, sites: Sequence[str]) -> 
     return gate_result("quorum-continues", "refused", fate.control_plane, limit, fate.reason, hint)
 
 
+@asked_again()
 def clean_leaders(placement: Part[Placement], cluster: str) -> GateResult:
     """Each partition has a replica in sync that is up: otherwise whoever leads lacks records."""
     limit = f"each partition of {cluster} has a replica in sync that is up"
     if placement.value is None:
         return absent("clean-leaders", placement, limit)
     stuck = without_leader(placement.value)
-    measured = f"{plural(len(stuck), 'partition')} without one"
+    measured = f"{plural(len(stuck), 'partition')} without a replica in sync that is up"
     if stuck:
         reason = f"no replica in sync is up: {listed(map(str, stuck))}"
         hint = (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.site_loss.writes import stopped, unsettled
+from orchestrator.moves.within_cluster.order import unseen_in_words
+from orchestrator.moves.within_cluster.writes import stopped, unsettled
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -39,7 +40,7 @@ class AwaitLeaders(
     Look[Nothing],
     name="await-leaders",
     phase="verify",
-    title="Verify that every partition of {cluster} is led by a broker that is up, with nobody else in sync",
+    title="Verify that brokers that are up lead {cluster}, and that none that is down counts as in sync",
     expected_s=5.0,
     timeout_s=90.0,
 ):
@@ -162,7 +163,7 @@ class RestoreMinInsync(
         run.port(EstateRecord).write(MinInsyncRestored(cluster=self.cluster, but_for=unseen))
         other = [name for name in own if own[name].get(KEY) != self.before[name]]
         said = f"; changed by somebody since, and left: {listed(other)}" if other else ""
-        said += f"; topics that are not to be seen stay recorded: {listed(unseen)}" if unseen else ""
+        said += unseen_in_words(unseen)
         return Done(Nothing(), f"{KEY} is what it was{said}")
 
 

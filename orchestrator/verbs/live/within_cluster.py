@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.moves.leadership.gates import nothing_reassigned
-from orchestrator.moves.leadership.runbook import (
+from orchestrator.moves.within_cluster.evacuation import plan_evacuation
+from orchestrator.moves.within_cluster.gates import nothing_reassigned
+from orchestrator.moves.within_cluster.leaders import plan_leaders
+from orchestrator.moves.within_cluster.putting_back import plan_put_back
+from orchestrator.moves.within_cluster.requests import (
+    ClusterRequest,
     EvacuateRequest,
     LeadersRequest,
-    ReturnRequest,
-    plan_evacuation,
-    plan_leaders,
-    plan_return,
+    PutBackRequest,
+    SiteLossRequest,
 )
-from orchestrator.moves.site_loss.runbook import SiteLossRequest, plan_site_loss
+from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
+from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.live.servers import Servers
@@ -25,32 +28,34 @@ from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
+from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 
-_VERBS: Mapping[str, tuple[type[LeadersRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
+_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
     "leaders": (LeadersRequest, plan_leaders),
     "evacuate": (EvacuateRequest, plan_evacuation),
-    "return": (ReturnRequest, plan_return),
+    "put-back": (PutBackRequest, plan_put_back),
     "site-loss": (SiteLossRequest, plan_site_loss),
 }
-LEADING_VERBS = tuple(_VERBS)
-_NOTHING = Placement({}, {}, frozenset())
+VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 
 
-class LeadersProcedure(OnOneCluster):
+class WithinCluster(OnOneCluster):
     """See `runs.live.procedure.Procedure`. The request says which verb it is."""
 
     def __init__(
-        self, topology: Topology, request: LeadersRequest, *, servers: Servers = REAL_SERVERS
+        self, topology: Topology, request: ClusterRequest, *, servers: Servers = REAL_SERVERS
     ) -> None:
         verb = next(verb for verb, (kind, _) in _VERBS.items() if kind is type(request))
         super().__init__(topology, request.cluster, verb, servers)
+        self.command = request.command
         self.request = request
 
     @classmethod
-    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> LeadersProcedure:
+    def of_run(cls, servers: Servers, topology: Topology, plan: Plan, _first: RunEvent) -> WithinCluster:
         """As an earlier run was asked for."""
         return cls(topology, _VERBS[plan.verb][0](**plan.request), servers=servers)
 
@@ -61,7 +66,8 @@ class LeadersProcedure(OnOneCluster):
         brokers, placement = _placement(self.servers, cluster)
 
         def min_insync() -> dict[str, int]:
-            found = cluster.topic_config(once_answered(placement, lambda: placement.value or _NOTHING).topics)
+            topics = placement.value.topics if placement.value is not None else ()
+            found = once_answered(placement, lambda: cluster.topic_config(topics))
             return {name: int(entries["min.insync.replicas"]) for name, entries in found.items()}
 
         view = ClusterView(
@@ -76,7 +82,7 @@ class LeadersProcedure(OnOneCluster):
         return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
 
     def plan(self, picture: Snapshot) -> Plan:
-        """See `moves.leadership.runbook`."""
+        """See `moves.within_cluster`."""
         return _VERBS[self.verb][1](self.topology, picture, self.request)
 
     def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
@@ -86,9 +92,21 @@ class LeadersProcedure(OnOneCluster):
 
 def placements(
     topology: Topology, names: Iterable[str], *, servers: Servers = REAL_SERVERS
-) -> dict[str, Part[Placement]]:
-    """Who leads each partition of these clusters, by their names, or why that is not known."""
-    return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}
+) -> tuple[dict[str, Part[Placement]], Part[CoordinationState]]:
+    """Who leads each partition of these clusters, by their names, and what the ensemble knows of changes."""
+    coordination, problem = open_coordination(servers, topology)
+
+    def recorded() -> CoordinationState:
+        return read_coordination(
+            coordination, problem, topology, own_lock=False, with_runs=False, with_changes=True
+        )
+
+    try:
+        state = asked(coordination_subject(topology), recorded, servers.clock)
+    finally:
+        if coordination is not None:
+            coordination.close()
+    return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
 
 
 def _placement(servers: Servers, cluster: Kafka) -> tuple[Part[dict[int, str]], Part[Placement]]:
@@ -98,14 +116,16 @@ def _placement(servers: Servers, cluster: Kafka) -> tuple[Part[dict[int, str]], 
     return brokers, asked(cluster.subject, lambda: once_answered(brokers, cluster.placement), clock)
 
 
-def preview_leaders(topology: Topology, request: LeadersRequest, *, servers: Servers = REAL_SERVERS) -> Plan:
+def preview_within_cluster(
+    topology: Topology, request: ClusterRequest, *, servers: Servers = REAL_SERVERS
+) -> Plan:
     """The plan as it would be now. Takes no lock and changes nothing."""
-    return preview(LeadersProcedure(topology, request, servers=servers))
+    return preview(WithinCluster(topology, request, servers=servers))
 
 
-def run_leaders(
+def run_within_cluster(
     topology: Topology,
-    request: LeadersRequest,
+    request: ClusterRequest,
     *,
     on_event: OnEvent = lambda _: None,
     on_plan: OnPlan = lambda _: None,
@@ -113,9 +133,9 @@ def run_leaders(
     folder: Path | None = None,
     servers: Servers = REAL_SERVERS,
 ) -> RunResult:
-    """Change leaders as the request says; see `run_procedure`."""
+    """Do what the request says; see `run_procedure`."""
     ended = run_procedure(
-        LeadersProcedure(topology, request, servers=servers),
+        WithinCluster(topology, request, servers=servers),
         on_event=on_event,
         on_plan=on_plan,
         approve=approve,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from orchestrator.moves.leadership.electing import in_words
-from orchestrator.moves.leadership.order import (
+from orchestrator.moves.within_cluster.electing import in_words
+from orchestrator.moves.within_cluster.order import (
     assigned,
     brokers_at,
     led_instead,
     not_to_be_led_elsewhere,
+    without_rack,
 )
-from orchestrator.moves.leadership.preferred import displaced
+from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
@@ -20,18 +21,13 @@ from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
 
-def partitions_in(placement: Placement) -> int:
-    """How many there are."""
-    return sum(len(topic.leaders) for topic in placement.topics.values())
-
-
 @asked_again()
 def leaders_known(placement: Part[Placement], cluster: str) -> GateResult:
     """Whoever is asked for another leader has to be seen leading."""
     limit = f"{cluster} says who leads each partition, and which replicas are in sync"
     if placement.value is None:
         return absent("leaders-known", placement, limit)
-    rows, count = list(displaced(placement.value)), partitions_in(placement.value)
+    rows, count = list(displaced(placement.value)), placement.value.partition_count
     if not count:
         reason = f"{cluster} shows no topic: may this login describe them?"
         return gate_result(
@@ -67,8 +63,7 @@ def site_evacuable(
     if placement.value is None:
         return absent("site-evacuable", placement, limit)
     found = placement.value
-    having = {broker for one in assigned(found) for broker in one.replicas}
-    unplaced = sorted(found.living & having - found.racks.keys())
+    unplaced = without_rack(found)
     stuck, back = not_to_be_led_elsewhere(found, site), led_instead(found, site, set(away) - {site})
     brokers = brokers_at(found, site)
     measured = f"{plural(len(brokers), 'broker')} at {site}, {plural(len(stuck), 'partition')} only there"
@@ -100,14 +95,12 @@ def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -
     limit = f"every replica of the topics of {cluster} that are put back is in sync"
     if placement.value is None:
         return absent("isr-full", placement, limit)
-    living = placement.value.living
-    behind = []
-    for name in sorted(placement.value.topics.keys() & set(names)):
-        topic = placement.value.topics[name]
-        for partition, replicas, in_sync in zip(topic.partitions, topic.replicas, topic.isr, strict=True):
-            if missing := set(replicas).difference(living.intersection(in_sync)):
-                behind.append(f"{partition} without {listed(map(str, sorted(missing)))}")
-    measured = f"{plural(len(behind), 'partition')} without a replica in sync"
+    behind = [
+        f"{one.partition} without {listed(map(str, sorted(missing)))}"
+        for one in assigned(placement.value)
+        if one.partition.topic in names and (missing := set(one.replicas) - one.in_sync)
+    ]
+    measured = f"{plural(len(behind), 'partition')} with a replica that is not in sync"
     if behind:
         reason = f"replicas of {cluster} are not in sync: {listed(behind)}"
         hint = "start the brokers of the site, and wait until they have caught up"

@@ -1,1 +1,0 @@
-"""A site of a stretched cluster is lost, and the quorum of its metadata goes on."""

@@ -1,0 +1,83 @@
+"""What the plans within one cluster share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.moves.cluster_gates import gates_of_cluster
+from orchestrator.moves.within_cluster.gates import leaders_known
+from orchestrator.moves.within_cluster.requests import ClusterRequest
+from orchestrator.ports.servers import Placement
+from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered
+from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
+from orchestrator.runs.runbook import Runbook
+from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.loading import dump_topology
+from orchestrator.topology.model import Topology
+
+_NOTHING = Placement({}, {}, frozenset())
+
+
+def placement_of(seen: Snapshot, cluster: str) -> Placement:
+    """Who has and who leads what; nothing where that is not known."""
+    return seen.cluster(cluster).placement.value or _NOTHING
+
+
+def evacuated_of(seen: Snapshot, cluster: str) -> Evacuated | None:
+    """What is recorded of sites that were evacuated."""
+    return seen.coordination.value.evacuated.get(cluster) if seen.coordination.value else None
+
+
+def lowered_of(seen: Snapshot, cluster: str) -> MinInsyncLowered | None:
+    """What is recorded of settings that were lowered."""
+    return seen.coordination.value.lowered.get(cluster) if seen.coordination.value else None
+
+
+def common_gates(topology: Topology, seen: Snapshot, request: ClusterRequest) -> tuple[GateResult, ...]:
+    """Those of every verb within a cluster."""
+    cluster = request.cluster
+    return (
+        *gates_of_cluster(topology, seen, cluster, request.accept_cluster),
+        leaders_known(seen.cluster(cluster).placement, cluster),
+    )
+
+
+def is_done(gates: Sequence[GateResult], done: str) -> bool:
+    """Where something refuses, or is not known, it is not said that nothing is to be done."""
+    return bool(done) and all(gate.outcome == "ok" for gate in gates)
+
+
+def plan_of(  # noqa: PLR0917 - what a plan is made of
+    topology: Topology,
+    seen: Snapshot,
+    request: ClusterRequest,
+    verb: str,
+    book: Runbook,
+    gates: tuple[GateResult, ...],
+    done: str,
+    facts: Mapping[str, Any],
+) -> Plan:
+    """A plan about one cluster; `done` says why there is nothing to do, where that is so."""
+    return with_seconds(
+        Plan(
+            verb=verb,
+            topology=topology.name,
+            source=request.cluster,
+            target="",
+            request=request.as_json(),
+            created_at_s=seen.at_s,
+            expires_at_s=seen.at_s + EXPIRES_AFTER_S,
+            topology_digest=digest(dump_topology(topology)),
+            observed=seen.digests(),
+            gates=gates,
+            steps=book.steps,
+            facts={
+                **ids_to_remember(seen.coordination, seen.cluster_ids()),
+                "command": request.command,
+                **facts,
+                **({"nothing_to_do": done} if is_done(gates, done) else {}),
+            },
+        )
+    )

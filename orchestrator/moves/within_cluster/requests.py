@@ -1,0 +1,112 @@
+"""What a person asks for within one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from orchestrator.errors import UsageError
+from orchestrator.topology.model import Topology
+from orchestrator.wording import listed
+
+_CONFIG = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ClusterRequest:
+    """Something about one cluster. `accept_cluster`: see `same_clusters`."""
+
+    cluster: str
+    by: str = ""
+    reason: str = ""
+    accept_cluster: Sequence[str] = ()
+
+    @property
+    def command(self) -> str:
+        """As it is typed, without the file."""
+        raise NotImplementedError
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the journal."""
+        found: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class LeadersRequest(ClusterRequest):
+    """Preferred leaders."""
+
+    @property
+    def command(self) -> str:
+        """See `ClusterRequest`."""
+        return f"leaders --balance --cluster {self.cluster}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class EvacuateRequest(ClusterRequest):
+    """Leaders off a site."""
+
+    site: str
+
+    @property
+    def command(self) -> str:
+        """See `ClusterRequest`."""
+        return f"switchover --evacuate {self.site}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SiteLossRequest(ClusterRequest):
+    """Sites are down, as a person says (`attested`).
+
+    `lower_min_insync`: topics whose `min.insync.replicas` is lowered although they prefer consistency; `all`
+    of them.
+    """
+
+    attested: Sequence[str]
+    lower_min_insync: Sequence[str] = ()
+
+    @property
+    def command(self) -> str:
+        """See `ClusterRequest`."""
+        words = ["failover", *(f"--attest-down {site}" for site in self.attested)]
+        if self.lower_min_insync:
+            words.append(f"--lower-min-insync {','.join(self.lower_min_insync)}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class PutBackRequest(ClusterRequest):
+    """What was evacuated and lowered, as it was."""
+
+    @property
+    def command(self) -> str:
+        """See `ClusterRequest`."""
+        return "failback"
+
+
+def evacuated_cluster(topology: Topology, site: str) -> str:
+    """The cluster whose brokers at `site` can be evacuated: it has others elsewhere.
+
+    Raises `UsageError` where none has. No file may have two of that kind.
+    """
+    here = [
+        name
+        for name, cluster in topology.clusters.items()
+        if any(row.dc == site and row.brokers for row in cluster.nodes)
+    ]
+    stretched = [
+        name for name in here if any(row.dc != site and row.brokers for row in topology.clusters[name].nodes)
+    ]
+    if stretched:
+        return stretched[0]
+    subject = f"--evacuate {site}"
+    if not here:
+        known = listed(
+            dict.fromkeys(row.dc for c in topology.clusters.values() for row in c.nodes if row.brokers)
+        )
+        raise UsageError(subject, "no cluster has brokers there", f"sites with brokers: {known}")
+    problem = f"all brokers of {listed(here)} are there: nobody elsewhere could lead"
+    raise UsageError(subject, problem, "a cluster with brokers at other sites too can be evacuated")
