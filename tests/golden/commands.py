@@ -16,8 +16,8 @@ from orchestrator.verbs.live.run_result import RunResult
 from tests.twin.operator import Operator
 
 _RENAMED = {"attest_down": "attested", "attest_degraded": "sick", "principal": "principals"}
-# Neither of them reaches a request: they say how the command itself talks.
-_TALK = ("file", "dry_run", "out", "graph", "full", "yes", "as_json")
+# None of them reaches a request: they say how the command itself talks, or are for a file without mirrors.
+_TALK = ("file", "dry_run", "out", "graph", "full", "yes", "as_json", "lower_min_insync", "evacuate")
 
 
 def give(operator: Operator, line: str) -> RunResult:

@@ -18,11 +18,13 @@ from orchestrator.moves.within_cluster.requests import (
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.effect import Effect
 from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered, TopicOrder
 from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
+from tests.verbs.known_names import WITHIN_CLUSTERS
 from tests.verbs.pictures import of_a_fence, part, topology
 
 ORDERS = TopicDescription(
@@ -121,6 +123,16 @@ def test_a_plan_elects_as_long_as_a_replica_in_sync_does_not_lead() -> None:
         "west: 3 of 4 partitions are led by their preferred replica; "
         "orders-2 is led by 3 instead of 1, which is not in sync"
     )
+
+
+def test_nothing_within_a_cluster_keeps_an_application_from_working() -> None:
+    """A guard, an abort and a story need to know of none of them."""
+    for effect in WITHIN_CLUSTERS:
+        assert (effect.holds, effect.frees, effect.primaries) == (
+            Effect.holds,
+            Effect.frees,
+            Effect.primaries,
+        )
 
 
 def test_each_way_has_its_steps() -> None:

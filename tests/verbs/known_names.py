@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.within_cluster.effects import WITHIN_CLUSTER_EFFECTS
 from orchestrator.reconcile.runbook import LAYOUT_EFFECTS
 from orchestrator.runs.effect import Reversible, Verified, VerifiedUndo
 from orchestrator.runs.hooks import HOOK_EFFECTS
@@ -10,7 +11,9 @@ from orchestrator.runs.registry import Registry
 from orchestrator.verbs.registration import EFFECTS
 
 OF_APPLIES_ONLY = set(LAYOUT_EFFECTS) - set(HOOK_EFFECTS)
-OF_MOVES = [effect for effect in EFFECTS if effect not in OF_APPLIES_ONLY]
+# They hold nothing; they are told of and killed in tests/twin/test_leaders.py and test_site_loss.py.
+WITHIN_CLUSTERS = set(WITHIN_CLUSTER_EFFECTS)
+OF_MOVES = [effect for effect in EFFECTS if effect not in OF_APPLIES_ONLY | WITHIN_CLUSTERS]
 
 
 def assert_all_known(plan: Plan, effects: Registry = EFFECTS) -> None:
