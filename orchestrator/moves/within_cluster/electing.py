@@ -29,7 +29,7 @@ class ElectPreferred(
     Effect[LeadersSeen],
     name="elect-preferred",
     phase="leaders",
-    title="Let the preferred replica of every partition of {cluster} lead, where it is in sync",
+    title="Elect the preferred replica of every partition of {cluster} that it could lead",
     expected_s=2.0,
     timeout_s=120.0,
     stays="any replica in sync may lead, and no record is lost by it",

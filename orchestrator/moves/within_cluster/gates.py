@@ -69,7 +69,7 @@ def site_evacuable(
     measured = f"{plural(len(brokers), 'broker')} at {site}, {plural(len(stuck), 'partition')} only there"
     reason = hint = ""
     if unplaced:
-        reason = f"of brokers of {cluster} nobody says at which site they are: {listed(map(str, unplaced))}"
+        reason = f"the site of brokers of {cluster} is unknown: {listed(map(str, unplaced))}"
         hint = "give each broker its site as `broker.rack`"
     elif not brokers:
         racks = listed(sorted(set(found.racks.values())))
