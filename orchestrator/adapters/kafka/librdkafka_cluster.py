@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from confluent_kafka.admin import NewTopic as LibNewTopic
+from confluent_kafka.admin import TopicDescription as LibTopicDescription
 
 from orchestrator.adapters.kafka.client import (
     BROKER_GONE,
@@ -113,44 +113,40 @@ class LibrdkafkaCluster:
 
     def topics(self, names: Iterable[str], timeout_s: float = 10.0) -> dict[str, TopicDescription]:
         """Descriptions of those of `names` that exist."""
-        return dict(self._placed(names, timeout_s).topics)
+        found = self._descriptions(names, timeout_s)
+        return {name: _description(topic) for name, topic in found.items()}
 
     def placement(self, timeout_s: float = 30.0) -> Placement:
         """Who has and who leads each partition of every topic that the operator may see."""
         for _ in range(_LOOKS):
             known = self._listed("asking who leads", timeout_s)
-            found = self._placed(known.topics, timeout_s)
-            missing = sorted(known.topics.keys() - found.topics.keys())
+            found = self._descriptions(known.topics, timeout_s)
+            missing = sorted(known.topics.keys() - found.keys())
             if not missing:
-                return replace(found, living=frozenset(known.brokers))
+                nodes = (node for topic in found.values() for p in topic.partitions for node in p.replicas)
+                return Placement(
+                    {name: _description(topic) for name, topic in found.items()},
+                    {node.id: node.rack for node in nodes if node.rack},
+                    frozenset(known.brokers),
+                )
             sleep(_LOOK_AGAIN_S)
         raise ClusterError(self.subject, f"asking who leads: topics are not described: {listed(missing)}")
 
     @asked_anew
-    def _placed(self, names: Iterable[str], timeout_s: float) -> Placement:
+    def _descriptions(self, names: Iterable[str], timeout_s: float) -> dict[str, LibTopicDescription]:
         wanted = sorted(set(names))
         if not wanted:
-            return Placement({}, {}, frozenset())
+            return {}
         futures = self._admin.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
         found = {}
-        racks: dict[int, str] = {}
         for name, future in futures.items():
             try:
-                topic = future.result(timeout_s + 5)
+                found[name] = future.result(timeout_s + 5)
             except KafkaException as error:
                 if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
                     continue
                 raise cluster_error(f"{self.subject}, topic {name}", "describing it", error.args[0]) from None
-            partitions = sorted(topic.partitions, key=lambda partition: partition.id)
-            racks |= {node.id: node.rack for p in partitions for node in p.replicas if node.rack}
-            found[name] = TopicDescription(
-                name=name,
-                topic_id=str(topic.topic_id),
-                leaders=tuple(p.leader.id if p.leader else -1 for p in partitions),
-                replicas=tuple(tuple(node.id for node in p.replicas) for p in partitions),
-                isr=tuple(tuple(node.id for node in p.isr) for p in partitions),
-            )
-        return Placement(found, racks, frozenset())
+        return found
 
     def log_ends(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 10.0
@@ -339,6 +335,17 @@ class LibrdkafkaCluster:
 
     def _error(self, doing: str, error: KafkaException) -> ClusterError:
         return cluster_error(self.subject, doing, self._refusals.behind(error.args[0], self._admin))
+
+
+def _description(topic: LibTopicDescription) -> TopicDescription:
+    partitions = sorted(topic.partitions, key=lambda partition: partition.id)
+    return TopicDescription(
+        name=topic.name,
+        topic_id=str(topic.topic_id),
+        leaders=tuple(p.leader.id if p.leader else -1 for p in partitions),
+        replicas=tuple(tuple(node.id for node in p.replicas) for p in partitions),
+        isr=tuple(tuple(node.id for node in p.isr) for p in partitions),
+    )
 
 
 def _request(name: str, topic: NewTopic) -> LibNewTopic:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.preferred import Displaced, displaced
-from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Outcome, Partial, Running, Verified
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Nothing, Outcome, Partial, Running, Verified
 from orchestrator.runs.ports import Clusters
 from orchestrator.wording import listed, plural
 
@@ -15,18 +16,10 @@ _AT_ONCE = 1_000
 _POLL_S = 0.5
 
 
-@dataclass(frozen=True, config=EFFECT_CONFIG)
-class LeadersSeen:
-    """After an election: how many partitions there are, and how many another replica leads."""
-
-    partitions: int
-    elsewhere: int
-
-
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class ElectPreferred(
-    Verified[LeadersSeen],
-    Effect[LeadersSeen],
+    Verified[Nothing],
+    Effect[Nothing],
     name="elect-preferred",
     phase="leaders",
     title="Elect the preferred replica of every partition of {cluster} that it could lead",
@@ -38,38 +31,32 @@ class ElectPreferred(
 
     cluster: str
 
-    def perform(self, run: Running) -> Outcome[LeadersSeen]:
+    def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         return elect_preferred(run, self.cluster)
 
-    def verify(self, run: Running) -> Outcome[LeadersSeen]:
+    def verify(self, run: Running) -> Outcome[Nothing]:
         """No partition is led by another replica than the preferred one while that is in sync."""
-        count, rows = _seen(run, self.cluster)
+        count, rows = 0, list[Displaced]()
 
         def is_settled() -> bool:
             nonlocal count, rows
             count, rows = _seen(run, self.cluster)
             return not any(one.could_lead for one in rows)
 
-        if any(one.could_lead for one in rows):
-            run.await_true(is_settled, run.timeout_s / 2, poll_s=_POLL_S)
+        run.await_true(is_settled, run.timeout_s / 2, poll_s=_POLL_S)
         left = [one for one in rows if one.could_lead]
         if left:
             said = f"{plural(len(left), 'partition')} of {self.cluster} did not change leaders"
             return Partial(f"{said}: {listed(map(str, left))}")
-        return Done(LeadersSeen(count, len(rows)), in_words(count, rows))
+        return Done(Nothing(), in_words(count, rows))
 
 
-def elect_preferred(run: Running, cluster: str) -> Outcome[LeadersSeen]:
+def elect_preferred(run: Running, cluster: str) -> Outcome[Nothing]:
     """Ask for the election of each partition that its preferred replica could lead, and does not."""
     kafka = run.port(Clusters).cluster(cluster)
-    count, rows = _seen(run, cluster)
-    wanted = [one.partition for one in rows if one.could_lead]
-    for first in range(0, len(wanted), _AT_ONCE):
-        if not run.may_write():
-            return Partial("interrupted, or the lock was lost: not every election was asked for")
-        kafka.elect_preferred(wanted[first : first + _AT_ONCE])
-    return Done(LeadersSeen(count, len(rows)), f"{plural(len(wanted), 'election')} asked for")
+    wanted = [one.partition for one in _seen(run, cluster)[1] if one.could_lead]
+    return asked_for(run, wanted, kafka.elect_preferred, "election", at_once=_AT_ONCE)
 
 
 def in_words(count: int, rows: list[Displaced]) -> str:

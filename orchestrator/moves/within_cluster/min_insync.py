@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import unseen_in_words
 from orchestrator.moves.within_cluster.writes import stopped, unsettled
 from orchestrator.ports.servers import Kafka
@@ -207,12 +208,10 @@ def _kafka(run: Running, cluster: str) -> Kafka:
 
 
 def _set(run: Running, kafka: Kafka, values: Mapping[str, str | None]) -> Outcome[Nothing]:
-    rows = sorted(values.items())
-    for first in range(0, len(rows), _AT_ONCE):
-        if not run.may_write():
-            return Partial("interrupted, or the lock was lost: not every topic was asked for")
-        kafka.alter_configs("topic", {name: {KEY: value} for name, value in rows[first : first + _AT_ONCE]})
-    return Done(Nothing(), f"{KEY} of {plural(len(rows), 'topic')} asked for")
+    def ask(some: Sequence[tuple[str, str | None]]) -> None:
+        kafka.alter_configs("topic", {name: {KEY: value} for name, value in some})
+
+    return asked_for(run, sorted(values.items()), ask, "setting", at_once=_AT_ONCE)
 
 
 def _back(

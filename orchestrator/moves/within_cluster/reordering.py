@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.electing import elect_preferred
 from orchestrator.moves.within_cluster.order import (
     Replicas,
@@ -35,7 +36,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import SiteEvacuated, SitesReturned, TopicOrder, joined_orders
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
-from orchestrator.wording import listed, plural
+from orchestrator.wording import listed
 
 # One request of a reassignment.
 _AT_ONCE = 1_000
@@ -213,11 +214,9 @@ def _asked_for(run: Running, cluster: str, moves: Moves) -> Outcome[Nothing]:
     busy = sorted(kafka.list_reassignments().intersection(moves)) if moves else []
     if busy:
         return Partial(f"nothing more was asked for: partitions are being reassigned: {_listed(busy)}")
-    for first in range(0, len(rows), _AT_ONCE):
-        if not run.may_write():
-            return Partial("interrupted, or the lock was lost: not every assignment was asked for")
-        kafka.alter_reassignments(dict(rows[first : first + _AT_ONCE]))
-    return Done(Nothing(), f"another order of {plural(len(rows), 'assignment')} asked for")
+    return asked_for(
+        run, rows, lambda some: kafka.alter_reassignments(dict(some)), "reassignment", at_once=_AT_ONCE
+    )
 
 
 def _awaited(run: Running, cluster: str, left_of: Callable[[Placement], Moves]) -> list[TopicPartition]:

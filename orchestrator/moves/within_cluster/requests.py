@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ _CONFIG = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class ClusterRequest:
+class ClusterRequest(ABC):
     """Something about one cluster. `accept_cluster`: see `same_clusters`."""
 
     cluster: str
@@ -25,9 +26,9 @@ class ClusterRequest:
     accept_cluster: Sequence[str] = ()
 
     @property
+    @abstractmethod
     def command(self) -> str:
         """As it is typed, without the file."""
-        raise NotImplementedError
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the journal."""
