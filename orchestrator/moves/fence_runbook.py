@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.cluster_plan import plan_of_cluster
 from orchestrator.moves.fence import STANDSTILL_S, Fenced, FenceRequest, fenced
 from orchestrator.moves.fence_gates import fence_gates, unfence_gates
 from orchestrator.moves.fencing import DenyRules, LiftRules, RecordRules
 from orchestrator.moves.standstill import AwaitNoWrites
 from orchestrator.runs.hooks import HOOK_EFFECTS, hooks_around
-from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
+from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import Runbook, behind
-from orchestrator.runs.same_clusters import ids_to_remember
 from orchestrator.runs.writers import denied_topics, opened_topics, writers_at
 from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 
@@ -100,23 +99,8 @@ def _plan(  # noqa: PLR0917 - what a plan is made of
     book: Runbook,
     gates: tuple[GateResult, ...],
 ) -> Plan:
-    return with_seconds(
-        Plan(
-            verb=verb,
-            topology=topology.name,
-            source=request.cluster,
-            target="",
-            request=request.as_json(),
-            created_at_s=seen.at_s,
-            expires_at_s=seen.at_s + EXPIRES_AFTER_S,
-            topology_digest=digest(dump_topology(topology)),
-            observed=seen.digests(),
-            gates=gates,
-            steps=book.steps,
-            facts={
-                **ids_to_remember(seen.coordination, seen.cluster_ids()),
-                "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
-                "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
-            },
-        )
-    )
+    facts = {
+        "denied_writing": {name: list(apps) for name, apps in who.writers.items()},
+        "denied_reading": {name: list(apps) for name, apps in who.readers.items()},
+    }
+    return plan_of_cluster(topology, seen, request.cluster, verb, request.as_json(), book, gates, facts)

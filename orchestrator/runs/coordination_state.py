@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered
+from orchestrator.runs.estate_record import MinInsyncLowered
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
 from orchestrator.runs.way_back import ForGood
+from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 

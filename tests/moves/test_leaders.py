@@ -19,8 +19,9 @@ from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.effect import Effect
-from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered, TopicOrder
+from orchestrator.runs.estate_record import MinInsyncLowered, TopicOrder
 from orchestrator.runs.plan import Plan
+from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.moves.cluster_gates import gates_of_cluster
+from orchestrator.moves.cluster_plan import plan_of_cluster
 from orchestrator.moves.within_cluster.gates import leaders_known
 from orchestrator.moves.within_cluster.requests import ClusterRequest
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import Evacuated, MinInsyncLowered
-from orchestrator.runs.plan import EXPIRES_AFTER_S, GateResult, Plan, digest, with_seconds
+from orchestrator.runs.estate_record import MinInsyncLowered
+from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
-from orchestrator.runs.same_clusters import ids_to_remember
+from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.loading import dump_topology
 from orchestrator.topology.model import Topology
 
 _NOTHING = Placement({}, {}, frozenset())
@@ -60,24 +60,9 @@ def plan_of(  # noqa: PLR0917 - what a plan is made of
     facts: Mapping[str, Any],
 ) -> Plan:
     """A plan about one cluster; `done` says why there is nothing to do, where that is so."""
-    return with_seconds(
-        Plan(
-            verb=verb,
-            topology=topology.name,
-            source=request.cluster,
-            target="",
-            request=request.as_json(),
-            created_at_s=seen.at_s,
-            expires_at_s=seen.at_s + EXPIRES_AFTER_S,
-            topology_digest=digest(dump_topology(topology)),
-            observed=seen.digests(),
-            gates=gates,
-            steps=book.steps,
-            facts={
-                **ids_to_remember(seen.coordination, seen.cluster_ids()),
-                "command": request.command,
-                **facts,
-                **({"nothing_to_do": done} if is_done(gates, done) else {}),
-            },
-        )
-    )
+    told = {
+        "command": request.command,
+        **facts,
+        **({"nothing_to_do": done} if is_done(gates, done) else {}),
+    }
+    return plan_of_cluster(topology, seen, request.cluster, verb, request.as_json(), book, gates, told)

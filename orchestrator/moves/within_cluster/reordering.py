@@ -33,8 +33,9 @@ from orchestrator.runs.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.runs.estate_record import SiteEvacuated, SitesReturned, TopicOrder, joined_orders
+from orchestrator.runs.estate_record import SiteEvacuated, SitesReturned, TopicOrder
 from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.runs.within_clusters import joined_orders
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 

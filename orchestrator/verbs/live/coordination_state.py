@@ -5,19 +5,14 @@ from __future__ import annotations
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.estate_record import (
-    WITHIN_CLUSTERS,
-    ClusterIds,
-    cluster_ids,
-    evacuated_sites,
-    lowered_topics,
-)
+from orchestrator.runs.estate_record import ClusterIds, cluster_ids
 from orchestrator.runs.live.earlier_runs import earlier_runs
 from orchestrator.runs.live.estate_facts import read_primaries
 from orchestrator.runs.live.estate_record import written_facts
 from orchestrator.runs.live.holds import read_holds
 from orchestrator.runs.live.journal import lock_path
 from orchestrator.runs.primaries import primaries_of
+from orchestrator.runs.within_clusters import WITHIN_CLUSTERS, evacuated_sites, lowered_topics
 from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules

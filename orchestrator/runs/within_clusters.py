@@ -1,0 +1,85 @@
+"""What stands changed within clusters for a while: sites put last, settings lowered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.runs.estate_record import (
+    Fact,
+    MinInsyncLowered,
+    MinInsyncRestored,
+    SiteEvacuated,
+    SitesReturned,
+    TopicOrder,
+    standing,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evacuated:
+    """What stands evacuated of a cluster: its sites, in order, and how assignments stood before."""
+
+    sites: tuple[str, ...]
+    orders: Mapping[str, TopicOrder]
+
+
+WITHIN_CLUSTERS = (SiteEvacuated, SitesReturned, MinInsyncLowered, MinInsyncRestored)
+"""What `evacuated_sites` and `lowered_topics` want to know."""
+
+
+def evacuated_sites(facts: Iterable[Fact]) -> dict[str, Evacuated]:
+    """By cluster what has not been put back since."""
+    found: dict[str, Evacuated] = {}
+    for fact in standing(facts):
+        if isinstance(fact.body, SiteEvacuated):
+            known = found.get(fact.body.cluster, Evacuated((), {}))
+            sites = tuple(dict.fromkeys([*known.sites, fact.body.site]))
+            found[fact.body.cluster] = Evacuated(sites, joined_orders(known.orders, fact.body.orders))
+        elif isinstance(fact.body, SitesReturned):
+            known = found.pop(fact.body.cluster, Evacuated((), {}))
+            left = {name: order for name, order in known.orders.items() if name in fact.body.but_for}
+            if left:
+                found[fact.body.cluster] = Evacuated(known.sites, left)
+    return found
+
+
+def joined_orders(older: Mapping[str, TopicOrder], newer: Mapping[str, TopicOrder]) -> dict[str, TopicOrder]:
+    """Of each partition the older order, where the newer one is of the same topic and replicas."""
+    found = dict(older)
+    for name, order in newer.items():
+        known = found.get(name)
+        if known is None or known.topic_id != order.topic_id:
+            found[name] = order
+            continue
+        replicas = dict(known.replicas)
+        for number, now in order.replicas.items():
+            if sorted(replicas.get(number, ())) != sorted(now):
+                replicas[number] = now
+        found[name] = TopicOrder(topic_id=order.topic_id, replicas=replicas)
+    return found
+
+
+def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
+    """By cluster the topics whose `min.insync.replicas` is lowered, and what they had at first."""
+    found: dict[str, MinInsyncLowered] = {}
+    for fact in standing(facts):
+        if isinstance(fact.body, MinInsyncLowered):
+            known = found.get(fact.body.cluster)
+            found[fact.body.cluster] = MinInsyncLowered(
+                cluster=fact.body.cluster,
+                sites=tuple(dict.fromkeys([*(known.sites if known else ()), *fact.body.sites])),
+                before={**fact.body.before, **(known.before if known else {})},
+                lowered={**(known.lowered if known else {}), **fact.body.lowered},
+            )
+        elif isinstance(fact.body, MinInsyncRestored):
+            before = found.pop(fact.body.cluster, None)
+            left = {name for name in before.before if name in fact.body.but_for} if before else set()
+            if before is not None and left:
+                found[fact.body.cluster] = MinInsyncLowered(
+                    cluster=before.cluster,
+                    sites=before.sites,
+                    before={name: value for name, value in before.before.items() if name in left},
+                    lowered={name: value for name, value in before.lowered.items() if name in left},
+                )
+    return found
