@@ -23,6 +23,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world_at_work(tmp_path_factory.mktemp("lost")) as found:
         time.sleep(_WORK_S)
         found.estate.must("sim", "kill", "west")
+        found.await_quiet()
         yield found
 
 

@@ -136,6 +136,16 @@ class World:
                     found[f"connectors at {name}"] = self._connectors(name, is_quiet=is_quiet)
         return found
 
+    def await_quiet(self, stands_s: float = 5.0, within_s: float = 60.0) -> None:
+        """Once the source is gone: wait until the mirror's offsets, which it writes late, stand still."""
+        deadline, since = time.monotonic() + within_s, time.monotonic()
+        found = self.connect.source_offsets(f"{self.mirror.source}-to-{self.mirror.target}-source")
+        while time.monotonic() - since < stands_s:
+            assert time.monotonic() < deadline, f"the mirror's offsets do not stand still: {found}"
+            time.sleep(0.5)
+            now = self.connect.source_offsets(f"{self.mirror.source}-to-{self.mirror.target}-source")
+            found, since = (found, since) if now == found else (now, time.monotonic())
+
     def _of_cluster(self, name: str, *, is_quiet: bool) -> dict[str, Any]:
         topology, cluster = self.simulation.topology, self.simulation.cluster(name)
         groups = [consumer.name for consumer in topology.consumers]
