@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import ansible_runner
 
 from orchestrator.errors import PlaybookError
 from orchestrator.installation import install_extra, own_folder
+from orchestrator.ports.hosts import HostsTold
 
 _SETTINGS = {
     # ansible-core refuses to start in a locale that is not UTF-8.
@@ -31,6 +33,9 @@ _SETTINGS = {
 _PLAYBOOKS = (
     "start-clients.yml",
     "stop-clients.yml",
+    "voters.yml",
+    "library/dcctl_lines.py",
+    "library/dcctl_voters.py",
     "service-managers/supervisor.yml",
     "service-managers/systemd.yml",
 )
@@ -75,7 +80,31 @@ def run_playbook(
     """
     playbook = playbook_path(name)
     _check_exists(inventory)
-    return _run(name, playbook, str(inventory.resolve()), variables, folder, timeout_s, is_cancelled)
+    hosts = str(inventory.resolve())
+    return _run(name, playbook, hosts, variables, folder, timeout_s, is_cancelled).at_work()
+
+
+def ask_playbook(
+    name: str,
+    *,
+    inventory: Path,
+    variables: Mapping[str, Any],
+    folder: Path,
+    timeout_s: float = 60.0,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> HostsTold:
+    """Run one of the project's playbooks for what hosts tell: each by `set_stats`, under its name in `told`.
+
+    A host that fails, or cannot be reached, is named with its message, as are those for which the play ended
+    before they could tell. See `run_playbook`; raises `PlaybookError` where no host tells anything and none
+    has failed, and where the deadline has passed.
+    """
+    playbook = playbook_path(name)
+    _check_exists(inventory)
+    found = _run(name, playbook, str(inventory.resolve()), variables, folder, timeout_s, is_cancelled)
+    if not found.told and not found.failures:
+        found.at_work()
+    return HostsTold(found.told, found.failures)
 
 
 def run_own_playbook(
@@ -93,7 +122,36 @@ def run_own_playbook(
     if inventory is not None:
         _check_exists(inventory)
     hosts = "localhost," if inventory is None else str(inventory.resolve())
-    return _run(str(playbook), playbook.resolve(), hosts, variables, folder, timeout_s, is_cancelled)
+    found = _run(str(playbook), playbook.resolve(), hosts, variables, folder, timeout_s, is_cancelled)
+    return found.at_work()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A run of Ansible that has come to its end: whether well, and what its hosts did and told."""
+
+    name: str
+    inventory: str
+    log: Path
+    is_well: bool
+    hosts: frozenset[str]
+    told: Mapping[str, Any]
+    failures: Mapping[str, str]
+    status: int | None
+
+    def at_work(self) -> frozenset[str]:
+        """The hosts on which a task was done. Raises `PlaybookError` where one has failed, or for none."""
+        if not self.is_well:
+            problem = "; ".join(f"{host}, {said}" for host, said in self.failures.items())
+            problem = problem or _last_line(self.log) or f"ended with status {self.status}"
+            raise PlaybookError(f"playbook {self.name}", problem, f"log: {self.log}")
+        if not self.hosts:
+            raise PlaybookError(
+                f"playbook {self.name}",
+                f"no host of {self.inventory} had anything to do",
+                f"does it have hosts with this `dc`, and what is asked for? log: {self.log}",
+            )
+        return self.hosts
 
 
 def _run(  # noqa: PLR0917 - what a run of Ansible is made of
@@ -104,17 +162,22 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
     folder: Path,
     timeout_s: float,
     is_cancelled: Callable[[], bool],
-) -> frozenset[str]:
+) -> _Ended:
     folder.mkdir(parents=True, exist_ok=True)
-    failures: list[str] = []
+    failures: dict[str, str] = {}
     at_work: set[str] = set()
+    told: dict[str, Any] = {}
 
     def note_event(event: Mapping[str, Any]) -> bool:
         data = event.get("event_data", {})
+        host = str(data.get("host"))
         if event.get("event") == "runner_on_ok" and data.get("task_action") not in _INCLUDES:
-            at_work.add(str(data.get("host")))
+            at_work.add(host)
         if event.get("event") in _FAILURES and not data.get("ignore_errors"):
-            failures.append(f"{data.get('host')}, task “{data.get('task')}”: {_message(data.get('res', {}))}")
+            said = f"task “{data.get('task')}”: {_message(data.get('res', {}))}"
+            failures[host] = f"{failures[host]}; {said}" if host in failures else said
+        if event.get("event") == "playbook_on_stats":
+            told.update(data.get("artifact_data", {}).get("told", {}))
         return True  # keep the event's file: it is evidence
 
     def note_status(status: Mapping[str, Any], **_config: object) -> None:
@@ -137,21 +200,11 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         cancel_callback=is_cancelled,
     )
     log = folder / "artifacts" / "ansible" / "stdout"
-    if result.status == "successful":
-        if not at_work:
-            raise PlaybookError(
-                f"playbook {name}",
-                f"no host of {inventory} had anything to do",
-                f"does it have hosts with this `dc`, and these clients? log: {log}",
-            )
-        return frozenset(at_work)
-    if result.status == "timeout":
-        problem = f"not done within {timeout_s:g} s"
-    elif result.status == "canceled":
-        problem = "cancelled"
-    else:
-        problem = "; ".join(failures) or _last_line(log) or f"ended with status {result.rc}"
-    raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
+    if result.status in {"timeout", "canceled"}:
+        problem = f"not done within {timeout_s:g} s" if result.status == "timeout" else "cancelled"
+        raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
+    is_well = result.status == "successful"
+    return _Ended(name, inventory, log, is_well, frozenset(at_work), told, failures, result.rc)
 
 
 def host_variables(inventory: Path, timeout_s: float = 30.0) -> dict[str, dict[str, Any]]:

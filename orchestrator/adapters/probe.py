@@ -5,9 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
 
-Listening = Literal["yes", "refused", "silent"]
+from orchestrator.ports.hosts import Listening
 
 
 def listening(addresses: Sequence[str], timeout_s: float) -> dict[str, Listening]:

@@ -165,6 +165,12 @@ class Kafka(Protocol):
     def placement(self, timeout_s: float = 30.0) -> Placement:
         """Who has and who leads each partition of every topic."""
 
+    def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
+        """The same as any broker knows it, without the controller and without the ids of topics.
+
+        Without a metadata quorum that is what the broker knew last.
+        """
+
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         """Let the first replica of each partition lead, where it is in sync."""
 

@@ -11,7 +11,7 @@ from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
 from orchestrator.runs.way_back import ForGood
-from orchestrator.runs.within_clusters import Evacuated
+from orchestrator.runs.within_clusters import Evacuated, Quorum
 from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 
@@ -159,7 +159,8 @@ class CoordinationState:
     `cluster_ids`: the id that each cluster of the file had when somebody last took them for right.
     `denials`: by cluster, the access rules with which runs keep applications off it, each with the run's id.
     `evacuated`: by cluster, sites whose brokers were put last, and how assignments stood before;
-    `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before.
+    `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before;
+    `quorums`: by cluster, what was changed of its metadata quorum.
     """
 
     holder: str
@@ -176,3 +177,4 @@ class CoordinationState:
     denials: Mapping[str, Mapping[Acl, str]] = field(default_factory=dict)
     evacuated: Mapping[str, Evacuated] = field(default_factory=dict)
     lowered: Mapping[str, MinInsyncLowered] = field(default_factory=dict)
+    quorums: Mapping[str, Quorum] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.ports.voters import FileChange
 from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.runs.stored import stored_as
 from orchestrator.values import LogEnd, TopicPartition
@@ -217,6 +218,38 @@ class MinInsyncRestored:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class QuorumForced:
+    """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
+
+    `generation`: how many such changes there have been at the cluster, with this one. `kept`: the voters that
+    are the whole quorum: server -> id. `files`: how the file of each is changed.
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    generation: int
+    kept: Mapping[str, int]
+    files: Mapping[str, FileChange]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class QuorumFormed:
+    """The voters that are left have a quorum of their own. `files`: the digest of each one's file since."""
+
+    cluster: str
+    generation: int
+    files: Mapping[str, str]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class QuorumWhole:
+    """All voters of `cluster` have their files as they were, and are one quorum again."""
+
+    cluster: str
+    generation: int
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class Withdrawn:
     """The fact with this number does not hold any more."""
 
@@ -240,6 +273,9 @@ Body: TypeAlias = (
     | SitesReturned
     | MinInsyncLowered
     | MinInsyncRestored
+    | QuorumForced
+    | QuorumFormed
+    | QuorumWhole
     | Withdrawn
 )
 B = TypeVar("B", bound=Body)
@@ -261,6 +297,9 @@ KINDS: Mapping[str, type[Body]] = {
     "sites_returned": SitesReturned,
     "min_insync_lowered": MinInsyncLowered,
     "min_insync_restored": MinInsyncRestored,
+    "quorum_forced": QuorumForced,
+    "quorum_formed": QuorumFormed,
+    "quorum_whole": QuorumWhole,
     "withdrawn": Withdrawn,
 }
 """What each kind of fact is called in the store."""
@@ -361,7 +400,15 @@ def _about(body: Body) -> tuple[Any, ...]:
             return body.home, frozenset(body.topics)
         case DenialInForce() | DenialLifted():
             return body.cluster, frozenset(body.topics)
-        case LogsAtDeparture() | SitesReturned() | MinInsyncLowered() | MinInsyncRestored():
+        case (
+            LogsAtDeparture()
+            | SitesReturned()
+            | MinInsyncLowered()
+            | MinInsyncRestored()
+            | QuorumForced()
+            | QuorumFormed()
+            | QuorumWhole()
+        ):
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():
             return body.home, body.standby

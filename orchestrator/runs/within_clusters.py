@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.runs.estate_record import (
     Fact,
     MinInsyncLowered,
     MinInsyncRestored,
+    QuorumForced,
+    QuorumFormed,
+    QuorumWhole,
     SiteEvacuated,
     SitesReturned,
     TopicOrder,
@@ -24,8 +27,29 @@ class Evacuated:
     orders: Mapping[str, TopicOrder]
 
 
-WITHIN_CLUSTERS = (SiteEvacuated, SitesReturned, MinInsyncLowered, MinInsyncRestored)
-"""What `evacuated_sites` and `lowered_topics` want to know."""
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """How often the quorum of a cluster was changed, and what stands of that.
+
+    `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
+    that it has come about.
+    """
+
+    generation: int = 0
+    forced: QuorumForced | None = None
+    formed: QuorumFormed | None = None
+
+
+WITHIN_CLUSTERS = (
+    SiteEvacuated,
+    SitesReturned,
+    MinInsyncLowered,
+    MinInsyncRestored,
+    QuorumForced,
+    QuorumFormed,
+    QuorumWhole,
+)
+"""What `evacuated_sites`, `lowered_topics` and `quorums` want to know."""
 
 
 def evacuated_sites(facts: Iterable[Fact]) -> dict[str, Evacuated]:
@@ -82,4 +106,20 @@ def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
                     before={name: value for name, value in before.before.items() if name in left},
                     lowered={name: value for name, value in before.lowered.items() if name in left},
                 )
+    return found
+
+
+def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
+    """By cluster what was changed of its quorum."""
+    found: dict[str, Quorum] = {}
+    for fact in standing(facts):
+        match fact.body:
+            case QuorumForced() as forced:
+                found[forced.cluster] = Quorum(forced.generation, forced)
+            case QuorumFormed() as formed if formed.cluster in found:
+                found[formed.cluster] = replace(found[formed.cluster], formed=formed)
+            case QuorumWhole() as whole:
+                found[whole.cluster] = Quorum(whole.generation)
+            case _:
+                pass
     return found

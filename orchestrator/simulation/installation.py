@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -15,7 +16,7 @@ from orchestrator.simulation.addresses import OPERATOR, bootstrap
 from orchestrator.simulation.backend import Host, ServerProgram, Storage
 from orchestrator.simulation.completion import topology_text
 from orchestrator.simulation.credentials import REST_LOGIN, SUPER_USERS, user_of, write_worker_secrets
-from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server
+from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server, ZooKeeperNode
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.tls import Issuer, write_rest_users
@@ -28,14 +29,28 @@ _CONNECT_HEAP_MB = 384
 _ZOOKEEPER_HEAP_MB = 64
 
 
-def host_variables(topology: Topology, dc: str, connection: Mapping[str, str]) -> dict[str, Any]:
-    """What the inventory says of a site's host; of its clients, where others never work there."""
+def host_variables(
+    topology: Topology,
+    dc: str,
+    connection: Mapping[str, str],
+    servers: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """What the inventory says of a site's host; of its clients, where others never work there.
+
+    `servers`: the path of each one's configuration.
+    """
     found: dict[str, Any] = {**connection, "dc": dc}
+    if servers:
+        found["dcctl_servers"] = {name: {"unit": name, "config": config} for name, config in servers.items()}
     if topology.replication:
         here = installed_programs(topology, dc)
         if len(here) < len(topology.consumers) + len(topology.producers):
             found["clients_on_host"] = here
     return found
+
+
+def _configuration(server: KafkaNode | ZooKeeperNode) -> str:
+    return "zoo.cfg" if isinstance(server, ZooKeeperNode) else "server.properties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ class Installer:
         simulation, folders = self.simulation, Folders(self.simulation.folder)
         folders.topology.write_text(topology_text(simulation.topology), encoding="utf-8")
         hosts = {
-            dc: host_variables(simulation.topology, dc, site.ansible_variables)
+            dc: host_variables(simulation.topology, dc, site.ansible_variables, self._configurations(dc))
             for dc, site in simulation.sites.items()
         }
         folders.inventory.write_text(
@@ -74,6 +89,16 @@ class Installer:
             else:
                 self._install_kraft(name)
         self._install_coordination()
+
+    def _configurations(self, dc: str) -> dict[str, str]:
+        """Of each Kafka and ZooKeeper server at a site, but for Connect workers."""
+        files, estate = self.simulation.machines.hosts[dc].files, self.simulation.estate
+        servers: tuple[KafkaNode | ZooKeeperNode, ...] = (*estate.zookeepers, *estate.nodes)
+        return {
+            server.program: str(files.place(f"{server.program}/{_configuration(server)}"))
+            for server in servers
+            if server.dc == dc
+        }
 
     def worker_program(self, worker: ConnectWorker) -> ServerProgram:
         """Write a Connect worker's files; returns what runs it."""

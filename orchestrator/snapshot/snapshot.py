@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
+from orchestrator.ports.voters import VotersSeen
 from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.replication.offset_map import OffsetMap
@@ -45,7 +47,9 @@ class ClusterView:
     copies them has a limit. `epoch_ends`: where the leader epochs in which its logs were left end in them
     now. `samples`: what a watcher at the place entered has recorded of a cluster from which no mirror leads
     there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
-    replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `cluster_id`: None where
+    replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
+    metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
+    connections. `cluster_id`: None where
     no broker answers, empty where it tells none.
     """
 
@@ -65,6 +69,8 @@ class ClusterView:
     placement: Part[Placement] = _NOT_ASKED
     reassigning: Part[frozenset[TopicPartition]] = _NOT_ASKED
     min_insync: Part[Mapping[str, int]] = _NOT_ASKED
+    voters: Part[VotersSeen] = _NOT_ASKED
+    at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

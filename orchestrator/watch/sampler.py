@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.probe import Listening
 from orchestrator.ports.clock import Times
+from orchestrator.ports.hosts import Listening
 from orchestrator.snapshot.samples import Cause, group_subject, topic_subject
 from orchestrator.values import TopicPartition
 from orchestrator.watch.asking import Asked, Units

@@ -17,8 +17,9 @@ from typing import Protocol, TypeAlias
 
 from orchestrator.adapters.kafka.client import LATE
 from orchestrator.adapters.kafka.isolated import AT_ONCE, IsolatedCluster
-from orchestrator.adapters.probe import Listening, listening
+from orchestrator.adapters.probe import listening
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import TopicDescription
 from orchestrator.values import LogEnd, TopicPartition
 

@@ -11,12 +11,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.ansible import check_installed
 from orchestrator.adapters.checkpoint_files import numbered
 from orchestrator.errors import PlaybookError
+from orchestrator.ports.hosts import HostsTold
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.snapshot.clients import producer_client, producer_clients
 from orchestrator.topology.counterparts import counterparts_read
@@ -356,6 +358,51 @@ class TwinPlaybooks:
         if not at_work:
             raise PlaybookError(f"playbook {name}", "no host had anything to do")
         return frozenset(at_work)
+
+    def ask(
+        self,
+        name: str,
+        *,
+        inventory: Path,  # noqa: ARG002 - there is one
+        variables: Mapping[str, Any],
+        folder: Path,  # noqa: ARG002 - nothing is said
+        timeout_s: float,  # noqa: ARG002 - it is done at once
+        is_cancelled: Callable[[], bool],  # noqa: ARG002 - it is done at once
+    ) -> HostsTold:
+        """`voters.yml`: at all hosts each of the four things before the next."""
+        sites = variables["datacenters"]
+        away = {f"host-{dc}": "no route to host" for dc in sites if self._applications.reach[dc] != "up"}
+        if away and len(variables) > 1:
+            return HostsTold({}, away)
+        clusters = self._applications.clusters.values()
+        here = {
+            voter.server: (cluster, voter)
+            for cluster in clusters
+            for voter in cluster.quorum.voters.values()
+            if voter.site in sites and f"host-{voter.site}" not in away
+        }
+
+        def do(verb: str, server: str, change: Callable[[], None]) -> None:
+            cluster = here[server][0]
+            self._record.do(
+                verb, cluster.name, server, change, failed=lambda why: PlaybookError(f"playbook {name}", why)
+            )
+
+        for server in variables.get("stop", ()):
+            do("stop voter", server, partial(here[server][0].quorum.set_started, here[server][1], False))
+        for server, change in variables.get("changes", {}).items():
+            wrong: list[str] = []
+            do("change file", server, lambda s=server, c=change, w=wrong: w.append(here[s][1].change(c)))
+            if any(wrong):
+                return HostsTold({}, {f"host-{here[server][1].site}": wrong[0]})
+        for server in variables.get("start", ()):
+            do("start voter", server, partial(here[server][0].quorum.set_started, here[server][1], True))
+        told: dict[str, Any] = {}
+        for server in variables.get("read") or here:
+            voter = here[server][1]
+            host = told.setdefault(f"host-{voter.site}", {"dc": voter.site, "servers": {}})
+            host["servers"][server] = voter.told()
+        return HostsTold(told, away)
 
     def run_own(
         self,

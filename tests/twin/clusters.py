@@ -10,14 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl, EpochEnd, TopicPartition
+from tests.twin.voters import State, TwinQuorum
 
-State = Literal["up", "silent", "gone"]
 OPERATOR = "User:operator"
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # So long until a broker that is gone has lost its leaderships, and until one that hangs has.
@@ -171,10 +171,7 @@ class TwinCluster:
         self.brokers = {
             number: Broker(number, dc, f"{name}-{number}:9092") for number, dc in enumerate(dcs, 1)
         }
-        controllers = [row.dc for row in described.nodes for _ in range(row.controllers or row.zookeepers)]
-        self.controllers: dict[int, tuple[str, State]] = {
-            number: (dc, "up") for number, dc in enumerate(controllers, 101)
-        }
+        self.quorum = TwinQuorum.of(described)
         self.topics: dict[str, Topic] = {}
         self.groups: dict[str, Group] = {}
         self.acls: set[Acl] = Rules(desired_acls(topology, name))
@@ -230,8 +227,7 @@ class TwinCluster:
     @property
     def has_quorum(self) -> bool:
         """Whether a majority of controllers is there."""
-        up = sum(state == "up" for _, state in self.controllers.values())
-        return 2 * up > len(self.controllers)
+        return bool(self.quorum.members())
 
     def log(self, tp: TopicPartition) -> Log | None:
         """One partition, if there is one."""
@@ -269,8 +265,12 @@ class TwinCluster:
 
     def set_controllers(self, state: State, *numbers: int) -> None:
         """The same of controllers."""
-        for number in numbers or tuple(self.controllers):
-            self.controllers[number] = (self.controllers[number][0], state)
+        for number in numbers or tuple(self.quorum.voters):
+            voter = self.quorum.voters[number]
+            # A site that returns starts what it had.
+            voter.is_started = voter.is_started or voter.state != "up"
+            voter.state = state
+        self.quorum.elect()
 
     def cut(self, tp: TopicPartition, end: int) -> None:
         """A power loss: the log comes back shorter, with another leader epoch."""
@@ -282,6 +282,7 @@ class TwinCluster:
     def live(self, now_s: float) -> None:
         """Elections, and replicas that leave or join those in sync."""
         self.now_s = now_s
+        self.quorum.elect()
         for broker in self.brokers.values():
             if broker.state == "up":
                 broker.heard = self.log_end

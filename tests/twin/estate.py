@@ -183,9 +183,12 @@ class TwinEstate:
         self.ensemble.write_json(f"{HOLDS_PATH}/{scope}", hold.as_json())
 
     def state_at(self, address: str) -> State:
-        """What whoever connects to a broker's address meets."""
+        """What whoever connects to the address of a broker or a voter meets."""
         brokers = (b for cluster in self.clusters.values() for b in cluster.brokers.values())
-        return next((broker.state for broker in brokers if broker.address == address), "gone")
+        voters = (v for cluster in self.clusters.values() for v in cluster.quorum.voters.values())
+        known = {broker.address: broker.state for broker in brokers}
+        known |= {voter.address: voter.state if voter.is_started else "gone" for voter in voters}
+        return known.get(address, "gone")
 
     def restart_dcctl(self) -> None:
         """After the process has died: its session expires, and another one may come."""
@@ -197,7 +200,7 @@ class TwinEstate:
             here = [broker.number for broker in cluster.brokers.values() if broker.dc == dc]
             if here:
                 cluster.set_brokers(state, *here)
-            voters = [number for number, (at, _) in cluster.controllers.items() if at == dc]
+            voters = [number for number, voter in cluster.quorum.voters.items() if voter.site == dc]
             if voters:
                 cluster.set_controllers(state, *voters)
             workers = {row.dc for row in self.topology.clusters[name].nodes if row.connect_workers}

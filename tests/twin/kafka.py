@@ -45,14 +45,15 @@ class TwinKafka(Asked):
         doing = "describing the metadata quorum"
         self.reached(doing, timeout_s)
         cluster, now_s = self.cluster, EPOCH_S + self.crew.now_s
-        up = [number for number, (_, state) in cluster.controllers.items() if state == "up"]
+        voters_of = cluster.quorum.voters
+        up = [number for number, voter in voters_of.items() if voter.runs]
         if not cluster.has_quorum:
             self.crew.pass_time(timeout_s)
             raise self.error(doing, "Timeout")
         end = cluster.log_end
         voters = tuple(
-            Voter(number, end if state == "up" else 0, now_s if state == "up" else now_s - 60)
-            for number, (_, state) in cluster.controllers.items()
+            Voter(number, end if voter.runs else 0, now_s if voter.runs else now_s - 60)
+            for number, voter in voters_of.items()
         )
         observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
         return Quorum(up[0], end, voters, observers)
@@ -94,6 +95,9 @@ class TwinKafka(Asked):
         living = {number: broker.dc for number, broker in self.cluster.brokers.items() if broker.is_known}
         seen = self.cluster.topics.keys() - self.cluster.unseen
         return Placement(described(self.cluster, seen), living, frozenset(living))
+
+    def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
+        return self.placement(timeout_s)
 
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         doing = "electing preferred leaders"

@@ -124,15 +124,6 @@ def test_nobody_goes_on_without_a_site_that_is_up_or_of_which_nobody_speaks(esta
         operator.go_on_without()
 
 
-def test_where_the_quorum_is_gone_nothing_is_tried(estates: Estates) -> None:
-    """Two sites: a quorum of the survivors is no command yet."""
-    operator = estates.at_work("topologies/stretched-2dc-kraft.yaml")
-    operator.estate.lose("dc1")
-    operator.estate.live(12)
-    with pytest.raises(GateRefusedError, match="quorum-continues refused"):
-        operator.go_on_without("dc1")
-
-
 def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(estates: Estates) -> None:
     """Whoever else led it would lack records."""
     operator = estates.at_work(STRETCHED)

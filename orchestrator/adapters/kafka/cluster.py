@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
-from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster
+from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster, told_topic
 from orchestrator.ports.admin_values import ActiveProducer, ClusterIdentity, ConfigKind, Features, Quorum
-from orchestrator.ports.servers import TopicDescription
+from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.values import Acl, QuotaOwner, TopicPartition
 
 if TYPE_CHECKING:
@@ -113,6 +113,16 @@ class KafkaCluster(LibrdkafkaCluster):
     def release(self, timeout_s: float = 15.0) -> str | None:
         """`major.minor` of the brokers' software, as far as they tell; None where they do not."""
         return self._java_admin().release(timeout_s)
+
+    def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
+        """See `ports.servers.Kafka`. For descriptions of topics both clients ask the controller."""
+        known = self.listed("asking who leads", timeout_s)
+        racks = {broker.broker_id: broker.rack for broker in self.describe_cluster(timeout_s).brokers}
+        return Placement(
+            {name: told_topic(topic) for name, topic in known.topics.items()},
+            {number: rack for number, rack in racks.items() if rack},
+            frozenset(known.brokers),
+        )
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         """Those of `names` that exist, any number of them: what `topics` says, and which are Kafka's own."""

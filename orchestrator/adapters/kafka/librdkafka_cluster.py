@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     OffsetSpec,
     ResourceType,
+    TopicMetadata,
 )
 from confluent_kafka.admin import NewTopic as LibNewTopic
 from confluent_kafka.admin import TopicDescription as LibTopicDescription
@@ -89,7 +90,7 @@ class LibrdkafkaCluster:
         By plain metadata: librdkafka's `describe_cluster` ends the whole process (an assertion in
         `rd_kafka_admin_response_parse`, 2.16) where a broker that is starting knows of none yet.
         """
-        found = self._listed("asking for its brokers", timeout_s).brokers
+        found = self.listed("asking for its brokers", timeout_s).brokers
         return {number: f"{found[number].host}:{found[number].port}" for number in sorted(found)}
 
     def identity(self, timeout_s: float = 10.0) -> tuple[str, dict[int, str]]:
@@ -99,10 +100,11 @@ class LibrdkafkaCluster:
 
     def topic_names(self, timeout_s: float = 10.0) -> set[str]:
         """Every topic that the operator may see."""
-        return set(self._listed("listing topics", timeout_s).topics)
+        return set(self.listed("listing topics", timeout_s).topics)
 
     @asked_anew
-    def _listed(self, doing: str, timeout_s: float) -> ClusterMetadata:
+    def listed(self, doing: str, timeout_s: float) -> ClusterMetadata:
+        """What any broker tells of brokers and topics."""
         try:
             found = self._admin.list_topics(timeout=timeout_s)
         except KafkaException as error:
@@ -119,7 +121,7 @@ class LibrdkafkaCluster:
     def placement(self, timeout_s: float = 30.0) -> Placement:
         """Who has and who leads each partition of every topic that the operator may see."""
         for _ in range(_LOOKS):
-            known = self._listed("asking who leads", timeout_s)
+            known = self.listed("asking who leads", timeout_s)
             found = self._descriptions(known.topics, timeout_s)
             missing = sorted(known.topics.keys() - found.keys())
             if not missing:
@@ -335,6 +337,18 @@ class LibrdkafkaCluster:
 
     def _error(self, doing: str, error: KafkaException) -> ClusterError:
         return cluster_error(self.subject, doing, self._refusals.behind(error.args[0], self._admin))
+
+
+def told_topic(topic: TopicMetadata) -> TopicDescription:
+    """A topic as a broker tells it to everybody who reads or writes: without its id."""
+    partitions = [topic.partitions[number] for number in sorted(topic.partitions)]
+    return TopicDescription(
+        name=str(topic.topic),
+        topic_id="",
+        leaders=tuple(p.leader for p in partitions),
+        replicas=tuple(tuple(p.replicas) for p in partitions),
+        isr=tuple(tuple(p.isrs) for p in partitions),
+    )
 
 
 def _description(topic: LibTopicDescription) -> TopicDescription:

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.min_insync import (
+    AwaitInSync,
     AwaitLeaders,
     LowerMinInsync,
     RestoreMinInsync,
     SeeWritable,
 )
+from orchestrator.moves.within_cluster.quorum.effects import (
+    FormQuorum,
+    RecordGeneration,
+    RestoreQuorum,
+    StartRest,
+    StopVoters,
+)
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.runs.registry import Registry
 
 WITHIN_CLUSTER_EFFECTS = Registry(
+    AwaitInSync,
     AwaitLeaders,
     ElectPreferred,
+    FormQuorum,
     LowerMinInsync,
     PutSiteLast,
+    RecordGeneration,
     RestoreMinInsync,
     RestoreOrder,
+    RestoreQuorum,
     SeeNoneLed,
     SeeWritable,
+    StartRest,
+    StopVoters,
 )

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from orchestrator.moves.within_cluster.electing import in_words
 from orchestrator.moves.within_cluster.order import (
-    assigned,
     brokers_at,
     led_instead,
+    not_in_sync,
     not_to_be_led_elsewhere,
     without_rack,
 )
@@ -95,11 +95,7 @@ def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -
     limit = f"every replica of the topics of {cluster} that are put back is in sync"
     if placement.value is None:
         return absent("isr-full", placement, limit)
-    behind = [
-        f"{one.partition} without {listed(map(str, sorted(missing)))}"
-        for one in assigned(placement.value)
-        if one.partition.topic in names and (missing := set(one.replicas) - one.in_sync)
-    ]
+    behind = not_in_sync(placement.value, names)
     measured = f"{plural(len(behind), 'partition')} with a replica that is not in sync"
     if behind:
         reason = f"replicas of {cluster} are not in sync: {listed(behind)}"

@@ -12,6 +12,7 @@ from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
+from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed, plural
 
@@ -57,20 +58,26 @@ def lost_site_off(
     return gate_result("lost-site-off", "ok", measured, limit, limit)
 
 
-def quorum_continues(topology: Topology, cluster: str, sites: Sequence[str]) -> GateResult:
-    """The voters that are left are a majority. A quorum of fewer is no command yet."""
-    if not sites:
-        limit = f"the voters of {cluster} that are left are a majority of its metadata quorum"
-        return gate_result("quorum-continues", "ok", "no site", limit, f"no site of {cluster} is named")
-    limit = f"the voters of {cluster} that are left are a majority of its metadata quorum"
+def control_plane(topology: Topology, cluster: str, sites: Sequence[str]) -> tuple[ControlPlane, str]:
+    """What the loss of these sites means for the metadata quorum, by the file, and why."""
     found = explain_topology(topology, [loss_of(topology, sites)], with_margin=False)
     fate = found.losses[0].clusters[cluster]
-    if fate.control_plane == "continues":
-        return gate_result("quorum-continues", "ok", fate.control_plane, limit, fate.reason)
-    hint = (
-        "dcctl has no command that forms a quorum of the survivors: bring the site back (docs/stretched.md)"
-    )
-    return gate_result("quorum-continues", "refused", fate.control_plane, limit, fate.reason, hint)
+    return fate.control_plane, fate.reason
+
+
+def quorum_continues(cluster: str, fate: ControlPlane, reason: str, *, formed: int) -> GateResult:
+    """The voters that are left are a majority, can surely be made the whole quorum, or are it already.
+
+    `formed`: as which change of the quorum they have become that; 0 where they have not.
+    """
+    limit = f"the voters of {cluster} that are left are a quorum, or can become one without losing anything"
+    if formed:
+        reason = f"the voters that are left are the whole quorum of {cluster} since its change {formed}"
+        return gate_result("quorum-continues", "ok", "formed", limit, reason)
+    if fate != "lost":
+        return gate_result("quorum-continues", "ok", fate, limit, reason)
+    hint = "bring the site back: who is left may lack the last changes (docs/stretched.md)"
+    return gate_result("quorum-continues", "refused", fate, limit, reason, hint)
 
 
 @asked_again()

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
-from orchestrator.moves.within_cluster.order import unseen_in_words
+from orchestrator.moves.within_cluster.order import not_in_sync, unseen_in_words, without_sites
 from orchestrator.moves.within_cluster.writes import stopped, unsettled
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import (
@@ -45,21 +46,63 @@ class AwaitLeaders(
     expected_s=5.0,
     timeout_s=90.0,
 ):
-    """Kafka does it by itself, once it takes the lost brokers for dead."""
+    """Kafka does it by itself, once it takes the lost brokers for dead; those at `without` are."""
+
+    cluster: str
+    without: tuple[str, ...] = ()
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        waiting: list[TopicPartition] = []
+        problem = ""
+
+        def is_led() -> bool:
+            nonlocal problem
+            try:
+                kafka = _kafka(run, self.cluster)
+                placement = kafka.placement_as_told() if self.without else kafka.placement()
+            except ClusterError as error:
+                problem = error.problem
+                return False
+            problem, waiting[:] = "", unsettled(without_sites(placement, self.without))
+            return not waiting
+
+        if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
+            return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")
+        if problem:
+            return Unknown(f"{self.cluster} does not say who leads its partitions: {problem}")
+        return Unknown(f"partitions that wait for a broker that is down: {listed(map(str, waiting))}")
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class AwaitInSync(
+    Look[Nothing],
+    name="await-in-sync",
+    phase="verify",
+    title="Wait until every replica at {cluster} is in sync",
+    expected_s=30.0,
+    timeout_s=3600.0,
+):
+    """Brokers that were away copy what they have missed. How long that takes is theirs to say."""
 
     cluster: str
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        waiting: list[TopicPartition] = []
+        behind: list[str] = []
 
-        def is_led() -> bool:
-            waiting[:] = unsettled(_kafka(run, self.cluster).placement())
-            return not waiting
+        def is_whole() -> bool:
+            try:
+                placement = _kafka(run, self.cluster).placement()
+            except ClusterError as error:
+                behind[:] = [error.problem]
+                return False
+            behind[:] = not_in_sync(placement)
+            return not behind
 
-        if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
-            return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")
-        return Unknown(f"partitions that wait for a broker that is down: {listed(map(str, waiting))}")
+        if run.await_true(is_whole, run.timeout_s, poll_s=_POLL_S):
+            return Done(Nothing(), f"every replica at {self.cluster} is in sync")
+        return Failed(f"replicas that are not in sync: {listed(behind)}")
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -7,6 +7,7 @@ once, and no data moves. Whoever stands first and is in sync is elected.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.ports.servers import Placement
@@ -41,6 +42,15 @@ def assigned(placement: Placement) -> Iterator[Assigned]:
 def brokers_at(placement: Placement, site: str) -> frozenset[int]:
     """Brokers whose rack is the site."""
     return frozenset(broker for broker, rack in placement.racks.items() if rack == site)
+
+
+def without_sites(placement: Placement, sites: Collection[str]) -> Placement:
+    """The same where brokers at these sites are down, whatever is told of them.
+
+    Without a quorum brokers go on telling what they knew last.
+    """
+    lost = {broker for site in sites for broker in brokers_at(placement, site)}
+    return replace(placement, living=placement.living - lost)
 
 
 def without_rack(placement: Placement) -> list[int]:
@@ -123,6 +133,15 @@ def not_to_be_led_elsewhere(placement: Placement, site: str) -> list[TopicPartit
     """Partitions that nobody outside the site could lead now: no replica there is up and in sync."""
     others = {b for b in placement.living if placement.racks.get(b, site) != site}
     return [one.partition for one in assigned(placement) if not others & one.in_sync & set(one.replicas)]
+
+
+def not_in_sync(placement: Placement, names: Collection[str] | None = None) -> list[str]:
+    """In words, partitions of these topics (all) with replicas that are down or not in sync, and which."""
+    return [
+        f"{one.partition} without {listed(map(str, sorted(missing)))}"
+        for one in assigned(placement)
+        if (names is None or one.partition.topic in names) and (missing := set(one.replicas) - one.in_sync)
+    ]
 
 
 def led_at(placement: Placement, site: str) -> list[TopicPartition]:

@@ -13,7 +13,7 @@ from orchestrator.ports.servers import Placement
 from orchestrator.runs.estate_record import MinInsyncLowered
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
-from orchestrator.runs.within_clusters import Evacuated
+from orchestrator.runs.within_clusters import Evacuated, Quorum
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 
@@ -33,6 +33,11 @@ def evacuated_of(seen: Snapshot, cluster: str) -> Evacuated | None:
 def lowered_of(seen: Snapshot, cluster: str) -> MinInsyncLowered | None:
     """What is recorded of settings that were lowered."""
     return seen.coordination.value.lowered.get(cluster) if seen.coordination.value else None
+
+
+def quorum_of(seen: Snapshot, cluster: str) -> Quorum:
+    """What is recorded of changes of its quorum."""
+    return seen.coordination.value.quorums.get(cluster, Quorum()) if seen.coordination.value else Quorum()
 
 
 def common_gates(topology: Topology, seen: Snapshot, request: ClusterRequest) -> tuple[GateResult, ...]:

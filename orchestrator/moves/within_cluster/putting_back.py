@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
-from orchestrator.moves.within_cluster.min_insync import RestoreMinInsync
+from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
 from orchestrator.moves.within_cluster.order import not_seen
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -13,14 +13,24 @@ from orchestrator.moves.within_cluster.planning import (
     lowered_of,
     placement_of,
     plan_of,
+    quorum_of,
 )
 from orchestrator.moves.within_cluster.preferred import displaced
+from orchestrator.moves.within_cluster.quorum.gates import (
+    files_as_known,
+    quorum_formed,
+    quorum_proven,
+    voters_present,
+)
+from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
-from orchestrator.runs.plan import Plan
+from orchestrator.ports.voters import VotersSeen
+from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.model import Topology
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.snapshot.snapshot import ClusterView, Snapshot
+from orchestrator.topology.model import Cluster, Topology
 from orchestrator.wording import listed
 
 
@@ -32,35 +42,67 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
+    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
+    is_forced = quorum.forced is not None
     gates = (
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
-        isr_full(view.placement, cluster, recorded),
+        *(
+            _quorum_gates(view, described, cluster, quorum)
+            if is_forced
+            else (isr_full(view.placement, cluster, recorded),)
+        ),
     )
     done = ""
-    if recorded <= set(unseen) and not any(row.could_lead for row in rows):
+    if recorded <= set(unseen) and not any(row.could_lead for row in rows) and not is_forced:
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
-    book = Runbook()
+    book, order = Runbook(), list[After]()
+    voters = view.voters.value
+    if quorum.formed is not None and voters is not None and _are_all(voters, described):
+        with book.section("one quorum", on_failure="stop"):
+            whole = restore_quorum(book, cluster, described, voters, quorum)
+        with book.section("in sync", on_failure="stop"):
+            because = "brokers that were away need the quorum"
+            synced = book.add(AwaitInSync(cluster=cluster), after=[behind(whole, because=because)])
+            order = [behind(synced, because="every replica is in sync, and counts again")]
     if not is_done(gates, done):
         with book.section("lead as before", on_failure="stop"):
-            order: list[After] = []
             if lowered is not None:
                 back = RestoreMinInsync(
                     cluster=cluster, before=dict(lowered.before), lowered=dict(lowered.lowered)
                 )
-                order = [behind(book.add(back), because="every replica is in sync, and counts again")]
+                order = [
+                    behind(book.add(back, after=order), because="every replica is in sync, and counts again")
+                ]
             if away is not None:
                 restore = RestoreOrder(cluster=cluster, sites=away.sites, orders=dict(away.orders))
                 order = [behind(book.add(restore, after=order), because="who stands first is elected")]
             book.add(ElectPreferred(cluster=cluster), after=order)
-    sites = dict.fromkeys([*(away.sites if away else ()), *(lowered.sites if lowered else ())])
+    lost = quorum.forced.sites if quorum.forced is not None else ()
+    sites = dict.fromkeys([*lost, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
     where = f" at {listed(sites)}" if sites else ""
+    whole_again = "; all voters are one quorum again" if is_forced else ""
     facts = {
-        "way": f"Lead {cluster} as before{where}",
-        "when_done": f"{cluster} is led as before{where}",
+        "way": f"Lead {cluster} as before{where}{whole_again}",
+        "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+
+
+def _quorum_gates(
+    view: ClusterView, described: Cluster, cluster: str, quorum: Quorum
+) -> tuple[GateResult, ...]:
+    return (
+        quorum_formed(cluster, quorum),
+        voters_present(view.voters, cluster, described, described.datacenters),
+        files_as_known(view.voters, cluster, described, quorum),
+        quorum_proven(cluster, described),
+    )
+
+
+def _are_all(voters: VotersSeen, described: Cluster) -> bool:
+    return len(voters.voters) == sum(row.controllers + row.zookeepers for row in described.nodes)

@@ -2,56 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.loss_gates import (
     clean_leaders,
+    control_plane,
     lost_site_off,
     quorum_continues,
     site_attested,
 )
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
-from orchestrator.moves.within_cluster.planning import common_gates, is_done, placement_of, plan_of
+from orchestrator.moves.within_cluster.order import without_sites
+from orchestrator.moves.within_cluster.planning import (
+    common_gates,
+    is_done,
+    placement_of,
+    plan_of,
+    quorum_of,
+)
+from orchestrator.moves.within_cluster.quorum.gates import (
+    files_as_known,
+    lost_site_silent,
+    quorum_proven,
+    voters_present,
+)
+from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, survivors_of
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.writes import chosen, stopped, unsettled
+from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult, Plan
-from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
-from orchestrator.topology.model import Topology
-from orchestrator.wording import listed
+from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
+from orchestrator.topology.model import Cluster, Topology
+from orchestrator.wording import listed, plural
+
+
+def must_form_quorum(topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum) -> bool:
+    """Whether the voters that are left have to become the whole quorum, and can by the file."""
+    if not sites or quorum.formed is not None:
+        return False
+    return control_plane(topology, cluster, sites)[0] == "needs-procedure"
+
+
+def is_without(quorum: Quorum, sites: Sequence[str]) -> bool:
+    """Whether the survivors of the loss of these sites are the whole quorum already."""
+    return (
+        bool(sites)
+        and quorum.formed is not None
+        and set(sites) <= set(quorum.forced.sites if quorum.forced else ())
+    )
 
 
 def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest) -> Plan:
     """What the loss of these sites asks for now. Raises `UsageError` for a topic named that is not there."""
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
-    placement, min_insync = placement_of(seen, cluster), view.min_insync.value or {}
+    quorum = quorum_of(seen, cluster)
+    forms = must_form_quorum(topology, cluster, sites, quorum)
+    is_alone = forms or is_without(quorum, sites)
+    # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
+    lost_brokers = sites if is_alone else ()
+    placement = without_sites(placement_of(seen, cluster), lost_brokers)
+    told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
+    min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
+    described = topology.clusters[cluster]
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
-        lost_site_off(view.placement, cluster, sites, topology.clusters[cluster].datacenters),
-        quorum_continues(topology, cluster, sites),
-        clean_leaders(view.placement, cluster),
-        _settings_known(view, cluster),
+        lost_site_silent(view.at_lost_sites, cluster, sites)
+        if is_alone
+        else lost_site_off(view.placement, cluster, sites, described.datacenters),
+        *(_quorum_gates(view, described, cluster, sites, quorum) if forms else ()),
+        *_continuing(topology, cluster, sites, quorum),
+        clean_leaders(told, cluster),
+        settings,
     )
     needed = stopped(placement, min_insync)
     preferring = _preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
     waiting = unsettled(placement)
-    done = f"every topic of {cluster} can be written with acks=all" if not (waiting or needed) else ""
+    is_whole = not (waiting or needed or forms)
+    done = f"every topic of {cluster} can be written with acks=all" if is_whole else ""
+    voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
     book = Runbook()
-    if not is_done(gates, done):
+    if not is_done(gates, done) and not (forms and not voters.voters):
+        formed: list[After] = []
+        halted = None
+        if forms:
+            with book.section("form a quorum", on_failure="stop"):
+                halted, whole = form_quorum(book, cluster, voters, sites, quorum)
+                formed = [behind(whole, because="without a quorum nobody is elected")]
         with book.section("take writes", on_failure="stop"):
-            order = [behind(book.add(AwaitLeaders(cluster=cluster)), because="leaders first, then settings")]
+            led = book.add(AwaitLeaders(cluster=cluster, without=lost_brokers), after=formed)
+            order = [behind(led, because="leaders first, then settings")]
             if to_lower:
                 lower = LowerMinInsync(cluster=cluster, sites=sites, topics=to_lower)
                 lowered = book.add(lower, after=order)
                 order = [behind(lowered, because="what was asked for is looked at")]
-            book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
+            written = book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
+        if halted is not None:
+            with book.section("the other voters", on_failure="stop"):
+                start_rest(book, cluster, voters, halted, (written,))
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
-    said = f"; min.insync.replicas lowered: {rows}" if to_lower else ""
+    said = f"; {listed(voters.voters)} become its whole metadata quorum" if forms else ""
+    said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
     said += f"; writes to {listed(stays)} wait for the site" if stays else ""
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
@@ -61,8 +120,52 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         "partitions": placement.partition_count,
         "waiting": len(waiting),
         "stopped": list(stays),
+        "quorum": sorted(voters.voters) if forms else [],
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+
+
+def _continuing(
+    topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    if not sites:
+        return ()
+    forced = quorum.forced.sites if quorum.forced is not None else ()
+    plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
+    formed = quorum.generation if is_without(quorum, sites) else 0
+    return (quorum_continues(cluster, plane, reason, formed=formed),)
+
+
+def _quorum_gates(
+    view: ClusterView, described: Cluster, cluster: str, sites: Sequence[str], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    left = tuple(dc for dc in described.datacenters if dc not in sites)
+    return (
+        voters_present(view.voters, cluster, described, left),
+        files_as_known(view.voters, cluster, described, quorum),
+        quorum_proven(cluster, described),
+    )
+
+
+def _settings(
+    topology: Topology, view: ClusterView, cluster: str, *, is_by_file: bool
+) -> tuple[Mapping[str, int], GateResult]:
+    """`min.insync.replicas` by topic, and whether that is known.
+
+    Without a quorum (`is_by_file`) brokers in ZooKeeper mode cannot read it, and with KRaft the client waits
+    for a controller. What each topic has then is read before it is lowered.
+    """
+    if not is_by_file:
+        return view.min_insync.value or {}, _settings_known(view, cluster)
+    described = topology.clusters[cluster]
+    own = {name: described.internal_topic(name).min_insync_replicas for name in INTERNAL_TOPICS}
+    by_file = own | {topic.name: topic.min_insync_replicas for topic in topology.topics_of(cluster)}
+    names = view.placement.value.topics if view.placement.value else {}
+    found = {name: count for name, count in by_file.items() if name in names}
+    limit = f"{cluster} says how many replicas in sync each topic wants, or the file does"
+    reason = f"without a quorum {cluster} does not tell settings: they are taken from the file"
+    measured = f"{plural(len(found), 'topic')} of {len(names):,} in the file"
+    return found, gate_result("settings-known", "ok", measured, limit, reason)
 
 
 def _settings_known(view: ClusterView, cluster: str) -> GateResult:

@@ -11,9 +11,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from orchestrator.adapters.probe import Listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.hosts import HostsTold, Listening
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
 from orchestrator.runs.engine import Event, Inbox
 from orchestrator.topology.model import Topology
@@ -41,6 +41,18 @@ class Playbooks(Protocol):
         is_cancelled: Callable[[], bool],
     ) -> frozenset[str]:
         """Run one of the project's own; returns the hosts on which a task was done."""
+
+    def ask(
+        self,
+        name: str,
+        *,
+        inventory: Path,
+        variables: Mapping[str, Any],
+        folder: Path,
+        timeout_s: float,
+        is_cancelled: Callable[[], bool],
+    ) -> HostsTold:
+        """Run one of the project's own for what its hosts tell."""
 
     def run_own(
         self,

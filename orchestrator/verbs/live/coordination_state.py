@@ -12,7 +12,7 @@ from orchestrator.runs.live.estate_record import written_facts
 from orchestrator.runs.live.holds import read_holds
 from orchestrator.runs.live.journal import lock_path
 from orchestrator.runs.primaries import primaries_of
-from orchestrator.runs.within_clusters import WITHIN_CLUSTERS, evacuated_sites, lowered_topics
+from orchestrator.runs.within_clusters import WITHIN_CLUSTERS, evacuated_sites, lowered_topics, quorums
 from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules
@@ -48,8 +48,8 @@ def read_coordination(
     `own_lock`: this process holds the lock, so a holder that is found is no other. `own_run`: id of this
     process's run, which is no earlier one. `with_runs`: earlier runs matter, also those along a mirror that
     has left the file; `with_denials`: so does what runs deny; `with_changes`: so does what stands
-    changed within clusters, sites put last and lowered settings. `effects`: those of whoever takes part in
-    moves. Raises `CoordinationError` where it does not answer.
+    changed within clusters, sites put last, lowered settings and quorums. `effects`: those of whoever takes
+    part in moves. Raises `CoordinationError` where it does not answer.
     """
     if coordination is None:
         raise no_ensemble(topology, problem)
@@ -65,4 +65,5 @@ def read_coordination(
         denials=denied_rules(coordination, name) if with_denials else {},
         evacuated=evacuated_sites(within),
         lowered=lowered_topics(within),
+        quorums=quorums(within),
     )

@@ -11,6 +11,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
+from orchestrator.ports.voters import VoterHosts
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import Actions
@@ -24,6 +25,7 @@ from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from orchestrator.verbs.registration import EFFECTS
 
 
@@ -68,6 +70,7 @@ class OnOneCluster:
 
     def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
         """The effects, for one run."""
+        voters = HostsOfVoters(self.servers, self.topology, run.folder, lambda: session.is_cancelled())  # noqa: PLW0108 - it is made next
         session = RunSession(
             self.topology,
             run.folder,
@@ -76,6 +79,7 @@ class OnOneCluster:
             holds_lock=run.holds_lock,
             records=run.events,
             servers=self.servers,
+            more_ports={VoterHosts: voters},
         )
         return EffectActions(EFFECTS, session)
 

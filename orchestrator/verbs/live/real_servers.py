@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from orchestrator.adapters.ansible import (
+    ask_playbook,
     check_installed,
     host_variables,
     run_own_playbook,
@@ -19,13 +20,14 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.each_broker import EachBroker as RealEachBroker
 from orchestrator.adapters.kafka.log_ends import LogEndReader
-from orchestrator.adapters.probe import Listening, listening
+from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.applications.spark.live.checkpoint_pass import copy_whole, copy_whole_apart
 from orchestrator.applications.spark.live.relocation import relocate_checkpoint, undo_relocation
 from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
 from orchestrator.runs.engine import Event, Inbox, Workers
 from orchestrator.runs.live.coordination import coordination_connection
@@ -42,6 +44,7 @@ class AnsiblePlaybooks:
     check_installed = staticmethod(check_installed)
     hosts = staticmethod(host_variables)
     run = staticmethod(run_playbook)
+    ask = staticmethod(ask_playbook)
     run_own = staticmethod(run_own_playbook)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
+from orchestrator.moves.within_cluster.quorum.files import voters_listed
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -17,15 +20,18 @@ from orchestrator.moves.within_cluster.requests import (
     PutBackRequest,
     SiteLossRequest,
 )
-from orchestrator.moves.within_cluster.site_loss import plan_site_loss
+from orchestrator.moves.within_cluster.site_loss import is_without, must_form_quorum, plan_site_loss
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
+from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
-from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, asked, once_answered
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
@@ -33,6 +39,7 @@ from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
+from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 
 _VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
     "leaders": (LeadersRequest, plan_leaders),
@@ -41,6 +48,16 @@ _VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, A
     "site-loss": (SiteLossRequest, plan_site_loss),
 }
 VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
+_READ_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Quorum:
+    """Sites that are lost with the quorum, those at which voters are read, and whether these form one."""
+
+    lost: tuple[str, ...]
+    read: tuple[str, ...]
+    forms: bool
 
 
 class WithinCluster(OnOneCluster):
@@ -63,7 +80,8 @@ class WithinCluster(OnOneCluster):
         """Its brokers, and who leads what."""
         coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
         cluster, clock = estate.cluster, self.servers.clock
-        brokers, placement = _placement(self.servers, cluster)
+        lost = self._lost_for_quorum(coordination)
+        brokers, placement = _placement(self.servers, cluster, is_as_told=bool(lost.lost))
 
         def min_insync() -> dict[str, int]:
             topics = placement.value.topics if placement.value is not None else ()
@@ -73,20 +91,57 @@ class WithinCluster(OnOneCluster):
         view = ClusterView(
             brokers=brokers,
             placement=placement,
-            reassigning=asked(
-                cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock
-            ),
-            min_insync=asked(cluster.subject, min_insync, clock),
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
+        if not lost.forms:
+            moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
+            view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
+        if lost.read:
+            voters = asked(f"voters of {self.cluster}", partial(self._voters, lost.read), clock)
+            view = replace(view, voters=voters)
+        if lost.lost:
+            silent = asked(cluster.subject, partial(self._at, lost.lost, view), clock)
+            view = replace(view, at_lost_sites=silent)
         return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
+
+    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
+        """At which sites voters are read, and what is lost with them."""
+        every = self.topology.clusters[self.cluster].datacenters
+        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
+        match self.request:
+            case SiteLossRequest(attested=sites):
+                forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
+                left = tuple(dc for dc in every if dc not in sites)
+                is_alone = forms or is_without(known, sites)
+                return _Quorum(tuple(sites) if is_alone else (), left if forms else (), forms)
+            case PutBackRequest() if known.forced is not None:
+                return _Quorum((), every, forms=False)
+            case _:
+                return _Quorum((), (), forms=False)
+
+    def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
+        return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
+
+    def _at(self, sites: tuple[str, ...], view: ClusterView) -> dict[str, Listening]:
+        """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
+        racks = view.placement.value.racks if view.placement.value is not None else {}
+        addresses = [
+            address for number, address in (view.brokers.value or {}).items() if racks.get(number) in sites
+        ]
+        voters = (view.voters.value or VotersSeen({}, {})).voters.values()
+        here = {voter.number for voter in voters}
+        for voter in voters:
+            addresses += [address for number, address in voters_listed(voter).items() if number not in here]
+        return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def plan(self, picture: Snapshot) -> Plan:
         """See `moves.within_cluster`."""
         return _VERBS[self.verb][1](self.topology, picture, self.request)
 
     def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
-        """Another order takes the place of whatever Kafka is copying for."""
+        """Another order takes the place of whatever Kafka is copying for; only an evacuation is one."""
+        if not isinstance(self.request, EvacuateRequest):
+            return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 
 
@@ -109,11 +164,14 @@ def placements(
     return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
 
 
-def _placement(servers: Servers, cluster: Kafka) -> tuple[Part[dict[int, str]], Part[Placement]]:
+def _placement(
+    servers: Servers, cluster: Kafka, *, is_as_told: bool = False
+) -> tuple[Part[dict[int, str]], Part[Placement]]:
     """Its brokers, and who leads what."""
     clock = servers.clock
     brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S), clock)
-    return brokers, asked(cluster.subject, lambda: once_answered(brokers, cluster.placement), clock)
+    question = cluster.placement_as_told if is_as_told else cluster.placement
+    return brokers, asked(cluster.subject, lambda: once_answered(brokers, question), clock)
 
 
 def preview_within_cluster(

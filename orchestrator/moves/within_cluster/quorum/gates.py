@@ -1,0 +1,145 @@
+"""What has to hold before the voters of a metadata quorum are stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from orchestrator.moves.within_cluster.quorum.files import has_change, voters_listed
+from orchestrator.ports.hosts import Listening
+from orchestrator.ports.part import Part
+from orchestrator.ports.voters import FileChange, Voter, VotersSeen
+from orchestrator.runs.gate import absent, asked_again, gate_result
+from orchestrator.runs.plan import GateResult
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.topology.model import Cluster
+from orchestrator.wording import listed, plural
+
+PROVEN: Mapping[str, tuple[str, ...]] = {"zookeeper": ("3.9",), "kraft": ("4.3",)}
+"""Versions of Kafka, by their first two numbers, on which tests force a quorum on real servers, by mode."""
+
+
+@asked_again()
+def voters_present(
+    voters: Part[VotersSeen], cluster: str, described: Cluster, sites: Collection[str]
+) -> GateResult:
+    """Each voter at these sites is told of by a host: one that is not could come up with its old file."""
+    limit = f"hosts tell of every voter of {cluster} at {listed(sites)}"
+    if voters.value is None:
+        return absent("voters-present", voters, limit)
+    seen = voters.value
+    wanted = {
+        row.dc: row.zookeepers if described.metadata == "zookeeper" else row.controllers
+        for row in described.nodes
+        if row.dc in sites
+    }
+    found = {dc: sum(voter.site == dc for voter in seen.voters.values()) for dc in wanted}
+    measured = f"{plural(len(seen.voters), 'voter')} told of"
+    hint = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"
+    if seen.problems:
+        said = listed(f"{where}: {problem}" for where, problem in sorted(seen.problems.items()))
+        return gate_result("voters-present", "unknown", measured, limit, said, hint)
+    other = [
+        f"{found[dc]} at {dc}, where the file has {count}"
+        for dc, count in wanted.items()
+        if found[dc] != count
+    ]
+    if other:
+        reason = f"the inventory has other voters of {cluster} than the file: {listed(other)}"
+        return gate_result("voters-present", "refused", measured, limit, reason, hint)
+    return gate_result("voters-present", "ok", measured, limit, limit)
+
+
+@asked_again()
+def files_as_known(voters: Part[VotersSeen], cluster: str, described: Cluster, quorum: Quorum) -> GateResult:
+    """Every file names all voters; one that dcctl has changed is as it left it, or as it was before."""
+    limit = f"the files of the voters of {cluster} are those that are known"
+    if voters.value is None:
+        return absent("files-as-known", voters, limit)
+    seen = voters.value.voters.values()
+    changed = quorum.forced.files if quorum.forced is not None else {}
+    wrong = [*_not_as_left(seen, quorum), *_not_whole(seen, described, changed)]
+    measured = f"{plural(len(wrong), 'file')} otherwise"
+    if wrong:
+        hint = "nothing is stopped before the files are as they should be"
+        return gate_result("files-as-known", "refused", measured, limit, listed(wrong), hint)
+    return gate_result("files-as-known", "ok", measured, limit, limit)
+
+
+def _not_as_left(voters: Iterable[Voter], quorum: Quorum) -> Iterable[str]:
+    if quorum.forced is None:
+        return
+    digests = quorum.formed.files if quorum.formed is not None else {}
+    for voter in voters:
+        change = quorum.forced.files.get(voter.server)
+        left = digests.get(voter.server)
+        # Who was interrupted while files were changed has not recorded how it left them.
+        is_left = voter.sha256 == left or (change is not None and not left and has_change(voter, change))
+        if change is not None and voter.sha256 != change.sha256 and not is_left:
+            known = f"{left} was left" if left else f"it was {change.sha256} before"
+            yield f"{voter.file} of {voter.server} was changed since: sha256 {voter.sha256}, {known}"
+
+
+def _not_whole(
+    voters: Iterable[Voter], described: Cluster, forced: Mapping[str, FileChange]
+) -> Iterable[str]:
+    whole = sum(row.controllers + row.zookeepers for row in described.nodes)
+    first: dict[int, str] = {}
+    for voter in voters:
+        if voter.is_being_reconfigured:
+            yield f"{voter.file} of {voter.server} is being reconfigured: there is a {voter.file}.next"
+        if voter.server in forced:
+            continue
+        named = voters_listed(voter)
+        if len(named) != whole:
+            number = next((number for number, _ in voter.lines), 1)
+            names = f"names {len(named)} voters ({listed(map(str, sorted(named))) or 'none'})"
+            yield f"{voter.file}:{number} of {voter.server} {names}, the topology file has {whole}"
+        elif first and named.keys() != first.keys():
+            yield f"{voter.file} of {voter.server} names other voters than another: {listed(map(str, named))}"
+        first = first or named
+
+
+def quorum_formed(cluster: str, quorum: Quorum) -> GateResult:
+    """A run that was to make the survivors the whole quorum has come to its end."""
+    limit = f"the survivors are the whole quorum of {cluster}"
+    if quorum.formed is None:
+        reason = (
+            f"change {quorum.generation} of the quorum of {cluster} was begun, and its end is not recorded"
+        )
+        hint = "dcctl history FILE names the run: go on with dcctl resume, or roll it back with dcctl abort"
+        return gate_result("quorum-formed", "refused", "not formed", limit, reason, hint)
+    return gate_result("quorum-formed", "ok", f"change {quorum.generation}", limit, limit)
+
+
+def quorum_proven(cluster: str, described: Cluster) -> GateResult:
+    """Tests have done it on real servers of this version, with nodes of this kind."""
+    limit = f"a quorum of the survivors was tried on real servers of the version of {cluster}"
+    versions = PROVEN[described.metadata]
+    measured = f"Kafka {described.kafka} with {described.metadata}"
+    if ".".join(described.kafka.split(".")[:2]) not in versions:
+        reason = (
+            f"it was tried on Kafka {listed(versions)} with {described.metadata}, not on {described.kafka}"
+        )
+        hint = "rehearse it in a simulation of that version first"
+        return gate_result("quorum-proven", "refused", measured, limit, reason, hint)
+    return gate_result("quorum-proven", "ok", measured, limit, limit)
+
+
+@asked_again()
+def lost_site_silent(
+    listening: Part[Mapping[str, Listening]], cluster: str, sites: Collection[str]
+) -> GateResult:
+    """No server of the lost sites takes connections: their brokers and voters, by the addresses known here.
+
+    What does not answer may be out of reach alone: that it is off is what a person attests.
+    """
+    limit = f"no broker and no voter of {cluster} at {listed(sites)} takes connections"
+    if listening.value is None:
+        return absent("lost-site-off", listening, limit)
+    answering = sorted(address for address, answer in listening.value.items() if answer == "yes")
+    measured = f"{len(answering)} of {plural(len(listening.value), 'address')} take connections"
+    if answering:
+        reason = f"servers of {cluster} at {listed(sites)} take connections: {listed(answering)}"
+        hint = "stop them first: a voter that comes back at the wrong moment could lead with old metadata"
+        return gate_result("lost-site-off", "refused", measured, limit, reason, hint)
+    return gate_result("lost-site-off", "ok", measured, limit, limit)

@@ -1,0 +1,66 @@
+"""Which voters begin, where all of them stand still. Pure.
+
+Rule (facts: Kafka, "ZooKeeper hierarchical quorum" and "KRaft"): of the survivors one may have changes that
+the others lack, and a majority without it would cut them off. A voter votes for nobody whose log is behind
+its own. So the voter whose log reaches furthest begins, with no more others than a majority needs: all of
+these have to vote, and it leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.ports.voters import Voter
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class StoppedVoter:
+    """Where the metadata log of a voter ended while it stood still; see `Voter`."""
+
+    server: str
+    site: str
+    epoch: int
+    end: int
+    leader_epoch: int = -1
+
+    @property
+    def reaches(self) -> tuple[int, int]:
+        """What orders logs."""
+        return self.epoch, self.end
+
+    @classmethod
+    def of(cls, voter: Voter) -> StoppedVoter:
+        """As it was read."""
+        return cls(
+            server=voter.server,
+            site=voter.site,
+            epoch=voter.epoch,
+            end=voter.end,
+            leader_epoch=voter.leader_epoch,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Who starts at once, the voter whose log reaches furthest first, and who starts behind it."""
+
+    first: tuple[str, ...]
+    rest: tuple[str, ...]
+
+
+def beginning(voters: Iterable[StoppedVoter], needed: int, all_of: Collection[str] = ()) -> Beginning:
+    """`needed` of them begin: all of `all_of` first, then those whose logs reach furthest."""
+    ordered = sorted(voters, key=lambda voter: voter.reaches, reverse=True)
+    ordered.sort(key=lambda voter: voter.server not in all_of)
+    names = tuple(voter.server for voter in ordered)
+    return Beginning(names[:needed], names[needed:])
+
+
+def leader_of(voters: Iterable[Voter]) -> Voter | None:
+    """The one that says that it leads; None where none does, or more than one."""
+    leaders = [voter for voter in voters if voter.runs and voter.leads]
+    return leaders[0] if len(leaders) == 1 else None

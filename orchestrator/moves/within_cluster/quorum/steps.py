@@ -1,0 +1,129 @@
+"""The steps by which the voters that are left become the whole quorum, and by which all are one again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from orchestrator.moves.within_cluster.quorum.effects import (
+    FormQuorum,
+    RecordGeneration,
+    RestoreQuorum,
+    StartRest,
+    StopVoters,
+    VotersStopped,
+)
+from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back
+from orchestrator.ports.voters import Voter, VotersSeen
+from orchestrator.runs.effect import Handle
+from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.topology.model import Cluster
+
+_STOPPED = "while one of them runs with its old file, each list could find a majority of its own"
+
+
+def form_quorum(
+    book: Runbook, cluster: str, voters: VotersSeen, lost: Sequence[str], quorum: Quorum
+) -> tuple[Handle[VotersStopped], Handle[object]]:
+    """All survivors stopped, all files changed, the one that has most started with just enough others.
+
+    Returns the handles of their stop, and of the quorum. `voters`: those that are left. What somebody has
+    begun, and not brought to its end, is gone on with: his record has the files as they were.
+    """
+    kept = {voter.server: voter.number for voter in voters.voters.values()}
+    sites, generation = _sites(voters.voters.values()), quorum.generation + 1
+    files = {voter.server: left_alone(voter, kept.values()) for voter in voters.voters.values()}
+    if quorum.forced is not None:
+        files, generation = dict(quorum.forced.files), quorum.generation
+    recorded = book.add(
+        RecordGeneration(cluster=cluster, sites=tuple(lost), generation=generation, kept=kept, files=files)
+    )
+    stopped = book.add(
+        StopVoters(cluster=cluster, sites=sites, servers=tuple(kept)),
+        after=[behind(recorded, because="who comes later has to find what is under way")],
+    )
+    formed = book.add(
+        FormQuorum(
+            cluster=cluster,
+            sites=sites,
+            generation=generation,
+            files=files,
+            stopped=(stopped,),
+            needed=len(kept) // 2 + 1,
+        )
+    )
+    return stopped, formed
+
+
+def start_rest(
+    book: Runbook,
+    cluster: str,
+    voters: VotersSeen,
+    stopped: Handle[VotersStopped],
+    after: Sequence[Handle[object]],
+) -> None:
+    """The survivors that did not begin."""
+    count = len(voters.voters)
+    rest = StartRest(
+        cluster=cluster, sites=_sites(voters.voters.values()), stopped=(stopped,), needed=count // 2 + 1
+    )
+    book.add(rest, after=[behind(*after, because="writes are not kept waiting for it")])
+
+
+def restore_quorum(
+    book: Runbook, cluster: str, described: Cluster, voters: VotersSeen, quorum: Quorum
+) -> Handle[object]:
+    """The returned voters stopped, then the survivors; files put back; all started, the survivors first."""
+    assert quorum.forced is not None  # noqa: S101 - the caller has looked
+    assert quorum.formed is not None  # noqa: S101
+    kept, digests = quorum.forced.kept, quorum.formed.files
+    ours = [voter for voter in voters.voters.values() if voter.server in kept]
+    others = [voter for voter in voters.voters.values() if voter.server not in kept]
+    files = {name: put_back(change, digests[name]) for name, change in quorum.forced.files.items()}
+    returned = book.add(
+        StopVoters(cluster=cluster, sites=_sites(others), servers=_names(others)), id="stop-returned-voters"
+    )
+    because = "they could lead with one survivor that lacks what the others decided"
+    stopped = book.add(
+        StopVoters(cluster=cluster, sites=_sites(ours), servers=_names(ours)),
+        after=[behind(returned, because=because)],
+    )
+    sites, needed = _sites(voters.voters.values()), needed_together(described, len(ours), len(others))
+    whole = book.add(
+        RestoreQuorum(
+            cluster=cluster,
+            sites=sites,
+            generation=quorum.generation + 1,
+            files=files,
+            stopped=(stopped, returned),
+            needed=needed,
+            all_of=_names(ours),
+        )
+    )
+    rest = StartRest(
+        cluster=cluster, sites=sites, stopped=(stopped, returned), needed=needed, all_of=_names(ours)
+    )
+    return book.add(rest, after=[behind(whole, because="they follow whoever leads")])
+
+
+def needed_together(described: Cluster, survivors: int, returned: int) -> int:
+    """How many voters begin once all are one quorum: every survivor, and as many others as it takes.
+
+    Rule (facts: Kafka, "ZooKeeper hierarchical quorum"): of each group more than half.
+    """
+    if described.metadata == "zookeeper" and described.quorum == "hierarchical":
+        return survivors + returned // 2 + 1
+    return max(survivors, (survivors + returned) // 2 + 1)
+
+
+def survivors_of(voters: Mapping[str, Voter], sites: Collection[str]) -> dict[str, Voter]:
+    """Those that are not at these sites."""
+    return {name: voter for name, voter in voters.items() if voter.site not in sites}
+
+
+def _sites(voters: Collection[Voter]) -> tuple[str, ...]:
+    return tuple(sorted({voter.site for voter in voters}))
+
+
+def _names(voters: Collection[Voter]) -> tuple[str, ...]:
+    return tuple(sorted(voter.server for voter in voters))

@@ -1,0 +1,114 @@
+"""The hosts of a cluster's voters, through `playbooks/voters.yml`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from orchestrator.errors import PlaybookError
+from orchestrator.ports.hosts import HostsTold
+from orchestrator.ports.voters import FileChange, Voter, VotersSeen
+from orchestrator.runs.live.servers import Servers
+from orchestrator.topology.model import Topology
+
+_PLAYBOOK = "voters.yml"
+_CHANGES: TypeAdapter[dict[str, FileChange]] = TypeAdapter(dict[str, FileChange])
+
+
+class HostsOfVoters:
+    """See `ports.voters.VoterHosts`. `folder`: where all that is said is kept; none for a look alone."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        topology: Topology,
+        folder: Path | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._servers, self._topology = servers, topology
+        self._folder, self._is_cancelled = folder, is_cancelled
+
+    def read(self, sites: Sequence[str], *, timeout_s: float) -> VotersSeen:
+        """See `VoterHosts`."""
+        return self._seen(self._asked(sites, {}, "read-voters", timeout_s))
+
+    def stop(
+        self, sites: Sequence[str], servers: Sequence[str], *, name: str, timeout_s: float
+    ) -> VotersSeen:
+        """See `VoterHosts`."""
+        asked = self._asked(sites, {"stop": list(servers), "read": list(servers)}, name, timeout_s)
+        return _whole(self._seen(asked))
+
+    def start(
+        self,
+        sites: Sequence[str],
+        servers: Sequence[str],
+        *,
+        changes: Mapping[str, FileChange],
+        kept_as: str,
+        leaders_before: Mapping[str, int],
+        name: str,
+        await_leader_s: float,
+        timeout_s: float,
+    ) -> VotersSeen:
+        """See `VoterHosts`."""
+        doing = {
+            "changes": _CHANGES.dump_python(dict(changes), mode="json"),
+            "kept_as": kept_as,
+            "start": list(servers),
+            "read": list(dict.fromkeys([*servers, *changes])),
+            "await_leader_s": await_leader_s,
+            "leaders_before": dict(leaders_before),
+        }
+        return _whole(self._seen(self._asked(sites, doing, name, timeout_s)))
+
+    def _asked(
+        self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float
+    ) -> HostsTold:
+        if not self._topology.inventory:
+            problem = "the topology file names no inventory: the hosts of voters cannot be reached"
+            raise PlaybookError(f"playbook {_PLAYBOOK}", problem, "inventory: PATH in the topology file")
+        with tempfile.TemporaryDirectory(prefix="dcctl-voters-") as scratch:
+            return self._servers.playbooks.ask(
+                _PLAYBOOK,
+                inventory=Path(self._topology.inventory),
+                variables={"datacenters": list(sites), **doing},
+                folder=(self._folder or Path(scratch)) / "playbooks" / name,
+                timeout_s=timeout_s,
+                is_cancelled=self._is_cancelled,
+            )
+
+    @staticmethod
+    def _seen(asked: HostsTold) -> VotersSeen:
+        voters: dict[str, Voter] = {}
+        problems = dict(asked.failures)
+        for host, told in asked.told.items():
+            for server, found in told["servers"].items():
+                if server in voters:
+                    problems[server] = f"two hosts have it in `dcctl_servers`, {host} for one"
+                elif "problem" in found:
+                    problems[server] = f"{host}: {found['problem']}"
+                elif found["is_voter"]:
+                    voters[server] = _voter(server, told["dc"], found)
+        return VotersSeen(voters, problems)
+
+
+def _whole(seen: VotersSeen) -> VotersSeen:
+    """Raises `PlaybookError` where a host has failed."""
+    if seen.problems:
+        said = "; ".join(f"{where}: {problem}" for where, problem in seen.problems.items())
+        raise PlaybookError(f"playbook {_PLAYBOOK}", said)
+    return seen
+
+
+_KEYS = {key for key in Voter.__dataclass_fields__ if key not in {"server", "site", "number", "lines"}}
+
+
+def _voter(server: str, site: str, found: Mapping[str, Any]) -> Voter:
+    lines = tuple((int(number), str(line)) for number, line in found["lines"])
+    known = {key: value for key, value in found.items() if key in _KEYS}
+    return Voter(server=server, site=site, number=int(found["id"]), lines=lines, **known)

@@ -1,0 +1,310 @@
+#!/usr/bin/python
+"""Ansible module: what the metadata voters of this host have in their files and on their disks.
+
+It changes nothing, needs nothing but Python's standard library, and works whether the servers run or not.
+Of a configuration file only the lines about the quorum leave the host: no password does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import socket
+import struct
+import time
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: dcctl_voters
+short_description: Reads the files and the logs of metadata voters
+description:
+  - For each server its configuration file's digest and lines about the quorum, the end of its metadata log,
+    and which leader it knows.
+options:
+  servers:
+    description: By the name of a server a mapping with O(servers.config), the path of its configuration.
+    type: dict
+    required: true
+  await_leader_of:
+    description: Servers that are to know a leader before anything is told.
+    type: list
+    elements: str
+    default: []
+  await_leader_s:
+    description: How long to wait until each of them knows a leader, newer than O(leaders_before).
+    type: float
+    default: 0
+  leaders_before:
+    description: By the name of a server the epoch of the last leader that it knew.
+    type: dict
+    default: {}
+author: dcctl
+"""
+EXAMPLES = r"""
+- name: Read the files and the logs of voters
+  dcctl_voters:
+    servers:
+      controller-104: {config: /etc/kafka/controller.properties}
+"""
+RETURN = r"""
+servers:
+  description: By the name of a server what was found, or C(problem).
+  returned: always
+  type: dict
+"""
+
+QUORUM_LINES = re.compile(
+    r"\s*(server\.\d+|group\.\d+|weight\.\d+|controller\.quorum\.(voters|bootstrap\.servers)|process\.roles|"
+    r"node\.id|broker\.id|dynamicConfigFile|reconfigEnabled)\s*[=:]"
+)
+VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
+ANSWER_S = 1.0
+POLL_S = 0.1
+LOG_HEADER, LOG_MAGIC = 16, b"ZKLG"
+BATCH_HEADER, BATCH_MAGIC = 61, 2
+
+
+def values_of(text):
+    """The settings of a .properties file; a later one of the same name counts."""
+    return {match[1]: match[2] for match in map(VALUE.match, text.splitlines()) if match}
+
+
+def look(config):
+    """Everything about the server with this configuration file."""
+    raw = Path(config).read_bytes()
+    values = values_of(raw.decode("utf-8"))
+    path = values.get("dynamicConfigFile") or config
+    if path != config:
+        raw = Path(path).read_bytes()
+    lines = raw.decode("utf-8").splitlines()
+    found = {
+        "config": config,
+        "file": path,
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "lines": [[number, line] for number, line in enumerate(lines, 1) if QUORUM_LINES.match(line)],
+        "is_being_reconfigured": Path(path + ".next").exists(),
+    }
+    if "dataDir" in values:
+        found.update(zookeeper(values))
+    elif "process.roles" in values:
+        found.update(kraft(values))
+    elif "zookeeper.connect" in values:
+        found["is_voter"] = False
+    else:
+        raise ValueError("is neither a zoo.cfg nor the server.properties of a broker or a controller")
+    return found
+
+
+def zookeeper(values):
+    """A server of an ensemble: its id, where its transactions end, and what it says of the quorum."""
+    data = Path(values["dataDir"])
+    log = Path(values.get("dataLogDir") or data) / "version-2"
+    state = data / "version-2"
+    found = {
+        "kind": "zookeeper",
+        "id": int((data / "myid").read_text(encoding="utf-8")),
+        "is_broker": False,
+        "is_voter": True,
+        "epoch": number_in(state / "currentEpoch"),
+        "end": max(last_transaction(log), last_snapshot(state)),
+    }
+    host = values.get("clientPortAddress", "127.0.0.1")
+    port = values.get("clientPort", "").partition(" ")[0]
+    found.update(said_by(host, int(port)) if port.isdigit() else {"runs": None, "leads": None})
+    return found
+
+
+def said_by(host, port):
+    """What `srvr` answers; a server without a quorum runs, and neither leads nor follows."""
+    try:
+        with socket.create_connection((host, port), timeout=ANSWER_S) as connection:
+            connection.sendall(b"srvr")
+            connection.settimeout(ANSWER_S)
+            said = b""
+            while True:
+                chunk = connection.recv(65536)
+                if not chunk:
+                    break
+                said += chunk
+    except ConnectionRefusedError:
+        return {"runs": False, "leads": None}
+    except OSError:
+        return {"runs": None, "leads": None}
+    mode = re.search(rb"^Mode: (\w+)", said, re.MULTILINE)
+    leads = {b"leader": True, b"follower": False, b"standalone": True}.get(mode[1]) if mode else None
+    return {"runs": True, "leads": leads, "has_leader": leads is not None}
+
+
+def number_in(path):
+    """The number in a small file; -1 where there is none."""
+    try:
+        return int(path.read_text(encoding="utf-8"))
+    except OSError:
+        return -1
+
+
+def newest(folder, prefix):
+    """The files of that kind, the newest first, each with the number in its name."""
+    files = folder.glob(prefix + ".*")
+    return sorted(((int(file.name.split(".")[1], 16), file) for file in files), reverse=True)
+
+
+def last_snapshot(folder):
+    """The newest transaction in a snapshot of the folder; -1 without one."""
+    return max([number for number, _ in newest(folder, "snapshot")], default=-1)
+
+
+def last_transaction(folder):
+    """The newest transaction in the logs of the folder; -1 without one.
+
+    A log is a header and entries of checksum, length, bytes, and 'B'; behind the last one it is zeros.
+    """
+    ends = (last_in(file) for _, file in newest(folder, "log"))
+    return next((end for end in ends if end >= 0), -1)
+
+
+def last_in(log):
+    """The last transaction that is whole in one log; -1 without one."""
+    last = -1
+    with log.open("rb") as file:
+        if file.read(LOG_HEADER)[:4] != LOG_MAGIC:
+            return last
+        while True:
+            head = file.read(12)
+            length = struct.unpack(">i", head[8:])[0] if len(head) == 12 else 0
+            entry = file.read(length + 1) if length > 0 else b""
+            if not entry or len(entry) <= length or entry[-1:] != b"B":
+                return last
+            last = struct.unpack(">q", entry[12:20])[0]
+
+
+def kraft(values):
+    """A controller, or a node that is one as well: its id, where its metadata log ends, who leads."""
+    roles = [role.strip() for role in values["process.roles"].split(",")]
+    folders = values.get("metadata.log.dir") or values.get("log.dirs") or values.get("log.dir", "")
+    log = Path(folders.split(",")[0].strip()) / "__cluster_metadata-0"
+    epoch, end = metadata_end(log)
+    found = {
+        "kind": "kraft",
+        "id": int(values["node.id"]),
+        "is_broker": "broker" in roles,
+        "is_voter": "controller" in roles,
+        "epoch": epoch,
+        "end": end,
+        "runs": listens(values),
+        "leads": None,
+    }
+    try:
+        state = json.loads((log / "quorum-state").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return found
+    leader = state.get("leaderId", -1)
+    found["leader_epoch"] = state.get("leaderEpoch", -1)
+    found["has_leader"] = leader >= 0
+    found["leads"] = leader == found["id"] if leader >= 0 else None
+    return found
+
+
+def listens(values):
+    """Whether its controllers' listener takes connections; None where that cannot be told."""
+    wanted = [name.strip() for name in values.get("controller.listener.names", "").split(",")]
+    for listener in values.get("listeners", "").split(","):
+        name, _, address = listener.strip().partition("://")
+        if name in wanted:
+            host, _, port = address.rpartition(":")
+            try:
+                with socket.create_connection((host.strip("[]") or "127.0.0.1", int(port)), timeout=ANSWER_S):
+                    return True
+            except ConnectionRefusedError:
+                return False
+            except (OSError, ValueError):
+                return None
+    return None
+
+
+def metadata_end(folder):
+    """The epoch of the last batch of a metadata log, and the offset behind it; -1 and 0 without one.
+
+    A batch that is not whole was not written to its end, and Kafka cuts it off as it starts.
+    """
+    found = -1, 0
+    for file in folder.glob("*.checkpoint"):
+        offset, _, epoch = file.name[: -len(".checkpoint")].partition("-")
+        if offset.isdigit() and epoch.isdigit():
+            found = max(found, (int(epoch), int(offset)))
+    ends = (last_batch(file) for file in sorted(folder.glob("*.log"), reverse=True))
+    return max(found, next((end for end in ends if end is not None), found))
+
+
+def last_batch(path):
+    """Epoch and end of the last whole batch of a segment; None of an empty one."""
+    with path.open("rb") as file:
+        return last_batch_from(file, indexed(path)) or last_batch_from(file, 0)
+
+
+def indexed(path):
+    """The last position in a segment of which its index knows that a batch begins there."""
+    try:
+        raw = path.with_suffix(".index").read_bytes()
+    except OSError:
+        return 0
+    return max([position for _, position in struct.iter_unpack(">ii", raw[: len(raw) // 8 * 8])], default=0)
+
+
+def last_batch_from(file, position):
+    """The same, of the batches from a position on; None where none begins there."""
+    found, size = None, file.seek(0, 2)
+    while position + BATCH_HEADER <= size:
+        file.seek(position)
+        head = file.read(BATCH_HEADER)
+        base, length, epoch, magic = struct.unpack(">qiib", head[:17])
+        (last_delta,) = struct.unpack(">i", head[23:27])
+        position += 12 + length
+        if magic != BATCH_MAGIC or length < BATCH_HEADER - 12 or position > size:
+            break
+        found = epoch, base + last_delta + 1
+    return found
+
+
+def looked_at(servers):
+    """What was found of each, or why nothing was."""
+    found = {}
+    for name, server in servers.items():
+        try:
+            found[name] = look(server["config"])
+        except (OSError, ValueError, KeyError) as error:
+            found[name] = {"problem": f"{server.get('config', 'no config')}: {error}"}
+    return found
+
+
+def main():
+    """Read, or wait and read."""
+    module = AnsibleModule(
+        argument_spec={
+            "servers": {"type": "dict", "required": True},
+            "await_leader_of": {"type": "list", "elements": "str", "default": []},
+            "await_leader_s": {"type": "float", "default": 0.0},
+            "leaders_before": {"type": "dict", "default": {}},
+        },
+        supports_check_mode=True,
+    )
+    before = module.params["leaders_before"]
+    until_s = time.monotonic() + module.params["await_leader_s"]
+    while True:
+        found = looked_at(module.params["servers"])
+        waiting = [
+            name
+            for name, one in found.items()
+            if name in module.params["await_leader_of"]
+            and (not one.get("has_leader") or one.get("leader_epoch", 0) <= int(before.get(name, -1)))
+        ]
+        if not waiting or time.monotonic() >= until_s:
+            module.exit_json(changed=False, servers=found, waiting=waiting)
+        time.sleep(POLL_S)
+
+
+if __name__ == "__main__":
+    main()
