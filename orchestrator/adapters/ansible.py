@@ -41,6 +41,7 @@ _PLAYBOOKS = (
 )
 _PROGRAMS = ("ansible-playbook", "ansible-inventory")
 _FAILURES = ("runner_on_failed", "runner_on_unreachable")
+_ITEMS_FAILED = "One or more items failed"
 _INCLUDES = ("include_tasks", "ansible.builtin.include_tasks")
 
 
@@ -173,7 +174,9 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         host = str(data.get("host"))
         if event.get("event") == "runner_on_ok" and data.get("task_action") not in _INCLUDES:
             at_work.add(host)
-        if event.get("event") in _FAILURES and not data.get("ignore_errors"):
+        is_item = event.get("event") == "runner_item_on_failed"
+        is_told = host in failures and data.get("res", {}).get("msg") == _ITEMS_FAILED
+        if (is_item or event.get("event") in _FAILURES) and not data.get("ignore_errors") and not is_told:
             said = f"task “{data.get('task')}”: {_message(data.get('res', {}))}"
             failures[host] = f"{failures[host]}; {said}" if host in failures else said
         if event.get("event") == "playbook_on_stats":

@@ -84,6 +84,24 @@ def test_a_lost_site_that_comes_back_is_primary_again(estates: Estates) -> None:
     assert truths.lost_at(operator.estate, "west") == set()
 
 
+def test_the_way_home_gives_no_producer_a_right_that_somebody_has_taken(estates: Estates) -> None:
+    """It makes rights for its mirror and for those who read copies; who may write is not its to say."""
+    operator = rejoining(estates, ACTIVE_PASSIVE)
+    producer = operator.estate.topology.producers[0]
+    acls = operator.estate.clusters["west"].acls
+    taken = {
+        rule
+        for rule in acls
+        if (rule.principal, rule.operation, rule.permission) == (producer.principal, "WRITE", "ALLOW")
+    }
+    assert taken
+    acls -= taken
+    operator.failback()
+    said = {event.step: event.message for event in operator.events if event.kind == "step-outcome"}
+    assert "added" in said["prepare-reverse"]
+    assert not taken & operator.estate.clusters["west"].acls
+
+
 def test_a_topic_that_was_made_anew_long_before_its_site_was_lost_comes_back(estates: Estates) -> None:
     """The topic that applications left is the one that returns, whatever had become of an earlier one."""
     operator = estates.at_work(DEGRADED)

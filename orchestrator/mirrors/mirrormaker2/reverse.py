@@ -55,7 +55,10 @@ class PrepareReverse(
     timeout_s=60.0,
     stays="the next failback needs these topics and rights, too",
 ):
-    """Topics as durable as those at the standby, and rights for the mirror and for those who will read."""
+    """Topics as durable as those at the standby, and rights for the mirror and for those who will read.
+
+    What a producer may not write any more stays so: who may write is for a plan, and for a person, to say.
+    """
 
     mirror: MirrorRef
 
@@ -78,11 +81,11 @@ class PrepareReverse(
         clusters.cluster(standby).create_topics(
             {mirror.offset_syncs_topic: NewTopic(replicas=min(_REPLICAS, brokers), config=SYNCS_CONFIG)}
         )
-        count = 0
+        count, writing = 0, {(producer.principal, "WRITE") for producer in topology.producers}
         for name in (home, standby):
             access = clusters.access(name)
             if access.authorization(sorted(clusters.cluster(name).brokers())).authorizer:
-                rules = desired_acls(back, name)
+                rules = {r for r in desired_acls(back, name) if (r.principal, r.operation) not in writing}
                 there = access.rules({rule.principal for rule in rules})
                 access.add(rules - there)
                 count += len(rules - there)

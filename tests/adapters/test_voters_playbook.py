@@ -1,0 +1,195 @@
+"""The playbook of voters against a real supervisor: all of a step at all hosts before the next, and twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.ansible import ask_playbook, playbook_path
+
+pytestmark = pytest.mark.integration
+
+_CONF = """\
+[unix_http_server]
+file={folder}/s.sock
+[supervisord]
+nodaemon=true
+logfile={folder}/supervisord.log
+pidfile={folder}/supervisord.pid
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+[supervisorctl]
+serverurl=unix://{folder}/s.sock
+[program:zk-1]
+command=/bin/sleep 600
+autorestart=true
+startsecs=0
+[program:zk-2]
+command=/bin/sh -c 'trap "" TERM; while :; do sleep 0.2; done'
+autorestart=true
+startsecs=0
+stopwaitsecs=60
+"""
+_ZOO = "tickTime=500\ndataDir={data}\nclientPort={port}\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n"
+
+
+@pytest.fixture
+def site() -> Iterator[Path]:
+    """One host with two servers, of which one does not end when it is told to."""
+    folder = Path(tempfile.mkdtemp(prefix="dcctl-"))  # a socket's path must be short
+    (folder / "supervisord.conf").write_text(_CONF.format(folder=folder))
+    servers = {}
+    for number in (1, 2):
+        data = folder / f"data-{number}"
+        data.mkdir()
+        (data / "myid").write_text(f"{number}\n")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        config = folder / f"zoo-{number}.cfg"
+        config.write_text(_ZOO.format(data=data, port=port))
+        servers[f"zookeeper-{number}"] = {"unit": f"zk-{number}", "config": str(config)}
+    host = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "service_manager": "supervisor",
+        "supervisor_conf": str(folder / "supervisord.conf"),
+        "dc": "west",
+        "dcctl_servers": servers,
+    }
+    away = {**host, "dc": "east", "supervisor_conf": "/nowhere"}
+    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"west": host, "east": away}}}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(folder / "supervisord.conf")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 20
+    while not (folder / "s.sock").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    yield folder
+    process.terminate()
+    process.wait()
+    shutil.rmtree(folder)
+
+
+def ask(site: Path, **variables: Any) -> Any:
+    """What the hosts of west tell."""
+    return ask_playbook(
+        "voters.yml",
+        inventory=site / "inventory.json",
+        variables={"datacenters": ["west"], **variables},
+        folder=Path(tempfile.mkdtemp(dir=site)),
+    )
+
+
+def states(site: Path) -> dict[str, str]:
+    """Of the programs."""
+    control = Path(sys.executable).with_name("supervisorctl")
+    lines = subprocess.run(
+        [control, "-c", site / "supervisord.conf", "status"], capture_output=True, text=True, check=False
+    ).stdout
+    return {line.split()[0]: line.split()[1] for line in lines.splitlines()}
+
+
+def test_servers_stop_files_change_and_servers_start_and_twice_is_as_good_as_once(site: Path) -> None:
+    """What does not end is killed; a supervisor that starts again whatever ends does not get in the way."""
+    assert states(site) == {"zk-1": "RUNNING", "zk-2": "RUNNING"}
+    names = ["zookeeper-1", "zookeeper-2"]
+    for _ in range(2):
+        found = ask(site, stop=names, stop_within_s=1)
+        assert found.failures == {}
+        assert set(states(site).values()) == {"STOPPED"}
+    seen = found.told["west"]["servers"]
+    assert {name: (one["id"], one["runs"]) for name, one in seen.items()} == {
+        "zookeeper-1": (1, False),
+        "zookeeper-2": (2, False),
+    }
+    config = site / "zoo-1.cfg"
+    before = config.read_bytes()
+    change = {
+        "path": str(config),
+        "sha256": hashlib.sha256(before).hexdigest(),
+        "changes": [{"number": 5, "was": "server.2=b:2888:3888", "now": "#server.2=b:2888:3888"}],
+    }
+    for _ in range(2):
+        found = ask(site, changes={"zookeeper-1": change}, start=["zookeeper-1"], kept_as=".kept")
+        assert found.failures == {}
+        assert config.read_bytes() == before.replace(b"server.2", b"#server.2")
+        assert (site / "zoo-1.cfg.kept").read_bytes() == before
+        assert states(site) == {"zk-1": "RUNNING", "zk-2": "STOPPED"}
+    back = {
+        "path": str(config),
+        "sha256": hashlib.sha256(config.read_bytes()).hexdigest(),
+        "changes": [{"number": 5, "was": "#server.2=b:2888:3888", "now": "server.2=b:2888:3888"}],
+        "becomes": hashlib.sha256(before).hexdigest(),
+    }
+    assert ask(site, changes={"zookeeper-1": back}).failures == {}
+    assert config.read_bytes() == before
+
+
+def test_a_file_that_is_another_one_is_left_alone_and_nothing_starts(site: Path) -> None:
+    """Somebody has changed it since it was read."""
+    config = site / "zoo-1.cfg"
+    before = config.read_bytes()
+    change = {
+        "path": str(config),
+        "sha256": hashlib.sha256(before).hexdigest(),
+        "changes": [{"number": 5, "was": "server.2=b:2888:3888", "now": "#server.2=b:2888:3888"}],
+    }
+    assert ask(site, stop=["zookeeper-1", "zookeeper-2"], stop_within_s=1).failures == {}
+    config.write_bytes(before + b"# by hand\n")
+    found = ask(site, changes={"zookeeper-1": change}, start=["zookeeper-1"])
+    assert "is not the file that was read" in found.failures["west"]
+    assert config.read_bytes() == before + b"# by hand\n"
+    assert set(states(site).values()) == {"STOPPED"}
+    config.write_bytes(before)
+    found = ask(site, changes={"zookeeper-1": {**change, "becomes": "0" * 64}})
+    assert "would not become the file that it was" in found.failures["west"]
+    assert config.read_bytes() == before
+
+
+def test_in_check_mode_nothing_changes(site: Path) -> None:
+    """Ansible's own: somebody wants to see it first."""
+    config = site / "zoo-1.cfg"
+    before = config.read_bytes()
+    variables = {
+        "datacenters": ["west"],
+        "stop": ["zookeeper-1"],
+        "changes": {
+            "zookeeper-1": {
+                "path": str(config),
+                "sha256": hashlib.sha256(before).hexdigest(),
+                "changes": [{"number": 1, "was": "tickTime=500", "now": "tickTime=501"}],
+            }
+        },
+        "start": ["zookeeper-2"],
+    }
+    words = [
+        "ansible-playbook",
+        "--check",
+        "-i",
+        str(site / "inventory.json"),
+        str(playbook_path("voters.yml")),
+    ]
+    done = subprocess.run(
+        [Path(sys.executable).with_name(words[0]), *words[1:], "-e", json.dumps(variables)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(site)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert config.read_bytes() == before
+    assert states(site) == {"zk-1": "RUNNING", "zk-2": "RUNNING"}
