@@ -41,11 +41,15 @@ OF_STRETCHED = {
     "isr-full",
     "lost-site-off",
     "quorum-continues",
+    "voters-present",
+    "files-as-known",
+    "quorum-proven",
+    "quorum-formed",
     "clean-leaders",
     "settings-known",
     "site-back",
 }
-"""Only within a stretched cluster: `tests/layouts/test_evacuated.py`, `test_site_lost.py`, `tests/twin/`."""
+"""Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
 OF_PARTS = {"selection"}
 """Only where a part moves, or is away."""
 OF_ROUTES = {"groups-apart", "other-site", "routes-usable", "landing-alone", "landing-read"}

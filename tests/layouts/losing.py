@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.cli.main import run
 from orchestrator.simulation.crew import Crew
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC
@@ -15,7 +16,7 @@ from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.values import TopicPartition
 from tests.layouts.commits import Committers
-from tests.layouts.forced import await_leaders, force_quorum, restore_quorum
+from tests.layouts.leaders import await_leaders
 from tests.layouts.observed import metadata_changes, records_read, topic_partitions
 from tests.layouts.writes import Writer
 from tests.topic_settings import set_topic_config
@@ -64,7 +65,7 @@ class Rehearsal:
 
         if survivors and fate.control_plane != "lost":
             waiting = {partition.topic for partition in stalled} | ({OFFSETS_TOPIC} if groups else set())
-            self._act(fate, survivors, replicas, waiting)
+            self._act(dc, fate, survivors, replicas, waiting)
             self._assert_nothing_acknowledged_is_missing(fate)
         self._bring_back(dc, fate)
 
@@ -92,6 +93,7 @@ class Rehearsal:
 
     def _act(
         self,
+        lost: str,
         fate: ClusterFate,
         survivors: list[str],
         replicas: Mapping[TopicPartition, tuple[int, ...]],
@@ -99,7 +101,7 @@ class Rehearsal:
     ) -> None:
         """What the plan for a lost site will do: a quorum first, then leaders, then min.insync.replicas."""
         if fate.control_plane == "needs-procedure":
-            force_quorum(self.simulation, self.cluster, survivors, self._progress)
+            self._must("failover", "--attest-down", lost)
             changed = metadata_changes(self.simulation, self.cluster, time.time(), _COMES_WITHIN_S)
             self._tell(f"forced quorum: metadata can be changed after {_seconds(changed)}")
             assert changed is not None
@@ -114,9 +116,9 @@ class Rehearsal:
 
     def _bring_back(self, dc: str, fate: ClusterFate) -> None:
         started_s = time.monotonic()
-        if fate.control_plane == "needs-procedure":
-            restore_quorum(self.simulation, self.cluster, self._progress)
         self.simulation.site(dc).restart()
+        if fate.control_plane == "needs-procedure":
+            self._must("failback")
         assert self.simulation.await_site(dc, self._progress, _RETURN_S) == ()
         for topic in self.simulation.topology.topics_of(self.cluster):
             self._set_min_insync(topic.name, topic.min_insync_replicas)
@@ -165,6 +167,11 @@ class Rehearsal:
         self._tell(f"min.insync.replicas of {topic} is {wanted}")
         cluster = self.simulation.cluster(self.cluster)
         set_topic_config(cluster, topic, {"min.insync.replicas": str(wanted)})
+
+    def _must(self, verb: str, *words: str) -> None:
+        """As an operator would."""
+        file = str(self.simulation.topology_path)
+        assert run([verb, file, *words, "--yes"]) == 0, f"{verb} of {file} did not end well"
 
     def _progress(self, stage: str, detail: str) -> None:
         self._tell(f"{stage}: {detail}")

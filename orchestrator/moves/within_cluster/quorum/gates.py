@@ -106,7 +106,7 @@ def quorum_formed(cluster: str, quorum: Quorum) -> GateResult:
         reason = (
             f"change {quorum.generation} of the quorum of {cluster} was begun, and its end is not recorded"
         )
-        hint = "dcctl history FILE names the run: go on with dcctl resume, or roll it back with dcctl abort"
+        hint = "dcctl history FILE names the run: dcctl resume RUN FILE, or dcctl abort RUN FILE"
         return gate_result("quorum-formed", "refused", "not formed", limit, reason, hint)
     return gate_result("quorum-formed", "ok", f"change {quorum.generation}", limit, limit)
 
