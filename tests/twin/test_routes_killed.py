@@ -98,6 +98,7 @@ def source_and_centre_lost(estates: Estates) -> Operator:
 _STAYS = frozenset({"packing-dc2"})
 _WORKS_AT_CENTRE = frozenset({"packing-dc2", "reporting"})
 _ELSEWHERE = frozenset({"billing", "packing-dc1", "packing-dc2"})
+_EXILES = frozenset({"packing-west", "reporting", "search"})
 
 
 def works_at(place: str, elsewhere: Iterable[str], stays: str = "packing-east") -> Check:
@@ -113,6 +114,12 @@ def works_at(place: str, elsewhere: Iterable[str], stays: str = "packing-east") 
         assert not stays or not truths.processed_twice(operator.estate, [stays])[stays]
 
     return check
+
+
+def stay_crossed(operator: Operator) -> None:
+    """West's applications work at east, and those of east at west."""
+    works_at("east", _ELSEWHERE, stays="")(operator)
+    works_at("west", _ELSEWHERE | _EXILES, stays="")(operator)
 
 
 def planned(make: Make, move: Move, there: str, before: str, elsewhere: frozenset[str] = _ELSEWHERE) -> Story:
@@ -134,7 +141,7 @@ STORIES = {
         crossed_sites,
         lambda o: o.failback(to="east", acknowledge=crossing.ADA),
         works_at("east", _ELSEWHERE, stays=""),
-        works_at("west", _ELSEWHERE, stays=""),
+        stay_crossed,
     ),
     "centre, planned": planned(
         centres.at_work, lambda o: o.switchover(to="reserve", left="centre"), "reserve", "centre"
