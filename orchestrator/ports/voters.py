@@ -37,6 +37,11 @@ class Voter:
     leader_epoch: int = -1
     is_being_reconfigured: bool = False
 
+    def knows_leader(self, newer_than: int) -> bool:
+        """Whether it runs, and knows who leads, in KRaft since a later epoch: its file keeps the last one."""
+        is_new = self.kind == "zookeeper" or self.leader_epoch > newer_than
+        return bool(self.runs) and self.leads is not None and is_new
+
 
 @dataclass(frozen=True, slots=True)
 class VotersSeen:
@@ -88,6 +93,10 @@ class VoterHosts(Protocol):
         await_leader_s: float,
         timeout_s: float,
     ) -> VotersSeen:
-        """Change files of servers at these sites, all before any starts; start `servers`, and read them as
-        soon as each knows a leader, newer than the epoch in `leaders_before`, or after `await_leader_s`.
+        """Change files of servers at these sites, all before any starts, once none of them runs; then start
+        `servers`. All are read as soon as each of these knows a leader, newer than the epoch in
+        `leaders_before`, or after `await_leader_s`.
         """
+
+    def answering(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        """Which of these take connections."""

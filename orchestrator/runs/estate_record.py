@@ -222,7 +222,8 @@ class QuorumForced:
     """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
 
     `generation`: how many such changes there have been at the cluster, with this one. `kept`: the voters that
-    are the whole quorum: server -> id. `files`: how the file of each is changed.
+    are the whole quorum: server -> id. `files`: how the file of each is changed. `lost`: `host:port` of the
+    voters that are left out.
     """
 
     cluster: str
@@ -230,6 +231,7 @@ class QuorumForced:
     generation: int
     kept: Mapping[str, int]
     files: Mapping[str, FileChange]
+    lost: tuple[str, ...] = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -239,6 +241,14 @@ class QuorumFormed:
     cluster: str
     generation: int
     files: Mapping[str, str]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class QuorumRestoring:
+    """The files of the voters that were left are being put back: how each is now is not recorded."""
+
+    cluster: str
+    generation: int
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -275,6 +285,7 @@ Body: TypeAlias = (
     | MinInsyncRestored
     | QuorumForced
     | QuorumFormed
+    | QuorumRestoring
     | QuorumWhole
     | Withdrawn
 )
@@ -299,6 +310,7 @@ KINDS: Mapping[str, type[Body]] = {
     "min_insync_restored": MinInsyncRestored,
     "quorum_forced": QuorumForced,
     "quorum_formed": QuorumFormed,
+    "quorum_restoring": QuorumRestoring,
     "quorum_whole": QuorumWhole,
     "withdrawn": Withdrawn,
 }
@@ -407,6 +419,7 @@ def _about(body: Body) -> tuple[Any, ...]:
             | MinInsyncRestored()
             | QuorumForced()
             | QuorumFormed()
+            | QuorumRestoring()
             | QuorumWhole()
         ):
             return (body.cluster,)

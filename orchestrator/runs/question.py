@@ -42,6 +42,7 @@ def question_of(plan: Plan) -> Question:
         *(_price(plan) if is_move else ()),
         *_denied(plan),
         *_copies(plan),
+        *_quorum(plan),
         ("takes about", f"{plan.predicted.seconds:g} s"),
         *_for_good(step for step in plan.steps if step.irreversible),
     )
@@ -142,6 +143,15 @@ def _copies(plan: Plan) -> Iterator[Row]:
     if found:
         rows = (f"{name} {count}" for name, count in found.items())
         yield "copies of a record once acknowledged, at least", listed(rows, _LISTED)
+
+
+def _quorum(plan: Plan) -> Iterator[Row]:
+    """Where voters that are left become the whole metadata quorum: who, and whether Kafka knows of it."""
+    found = plan.facts.get("quorum")
+    if found:
+        yield "voters that decide alone from then on", listed(found, _LISTED)
+    if unsupported := plan.facts.get("unsupported"):
+        yield "not supported", str(unsupported)
 
 
 def _for_good(steps: Iterable[Step]) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from orchestrator.runs.estate_record import (
     MinInsyncRestored,
     QuorumForced,
     QuorumFormed,
+    QuorumRestoring,
     QuorumWhole,
     SiteEvacuated,
     SitesReturned,
@@ -32,7 +33,7 @@ class Quorum:
     """How often the quorum of a cluster was changed, and what stands of that.
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
-    that it has come about.
+    that it has come about, and nobody has begun to put the files back.
     """
 
     generation: int = 0
@@ -47,6 +48,7 @@ WITHIN_CLUSTERS = (
     MinInsyncRestored,
     QuorumForced,
     QuorumFormed,
+    QuorumRestoring,
     QuorumWhole,
 )
 """What `evacuated_sites`, `lowered_topics` and `quorums` want to know."""
@@ -118,6 +120,8 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
                 found[forced.cluster] = Quorum(forced.generation, forced)
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
+            case QuorumRestoring() as restoring if restoring.cluster in found:
+                found[restoring.cluster] = replace(found[restoring.cluster], formed=None)
             case QuorumWhole() as whole:
                 found[whole.cluster] = Quorum(whole.generation)
             case _:

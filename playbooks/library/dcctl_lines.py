@@ -33,7 +33,7 @@ options:
     elements: dict
     required: true
   becomes:
-    description: The digest that the file is to have afterwards, where that is known; otherwise it is not changed.
+    description: The digest that the file is to have afterwards, where that is known.
     type: str
   kept_as:
     description: What is put behind the path of the file that is kept.
@@ -75,6 +75,17 @@ def changed(raw, changes, old, new):
     return b"\n".join(lines)
 
 
+def keep(path, raw, beside):
+    """The file as it was, for nobody's eyes who could not read it before."""
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(raw)
+    was = path.stat()
+    if (was.st_uid, was.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
+        os.chown(beside, was.st_uid, was.st_gid)
+    shutil.copystat(path, beside)
+
+
 def main():
     """Look, and change."""
     module = AnsibleModule(
@@ -103,7 +114,7 @@ def main():
     if becomes and digest(now) != becomes:
         module.fail_json(msg=f"{path} would not become the file that it was: sha256 {becomes}, {digest(now)}")
     if not module.check_mode and now != raw:
-        shutil.copy2(path, str(path) + module.params["kept_as"])
+        keep(path, raw, Path(str(path) + module.params["kept_as"]))
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dcctl-")
         with os.fdopen(handle, "wb") as file:
             file.write(now)

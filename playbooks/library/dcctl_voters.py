@@ -108,7 +108,7 @@ def zookeeper(values):
         "id": int((data / "myid").read_text(encoding="utf-8")),
         "is_broker": False,
         "is_voter": True,
-        "epoch": number_in(state / "currentEpoch"),
+        "epoch": int((state / "currentEpoch").read_text(encoding="utf-8")),
         "end": max(last_transaction(log), last_snapshot(state)),
     }
     host = values.get("clientPortAddress", "127.0.0.1")
@@ -138,17 +138,10 @@ def said_by(host, port):
     return {"runs": True, "leads": leads, "has_leader": leads is not None}
 
 
-def number_in(path):
-    """The number in a small file; -1 where there is none."""
-    try:
-        return int(path.read_text(encoding="utf-8"))
-    except OSError:
-        return -1
-
-
 def newest(folder, prefix):
     """The files of that kind, the newest first, each with the number in its name."""
-    files = folder.glob(prefix + ".*")
+    # Unlike a glob, a listing says where there is no such folder, or none that may be read.
+    files = [file for file in folder.iterdir() if file.name.startswith(prefix + ".")]
     return sorted(((int(file.name.split(".")[1], 16), file) for file in files), reverse=True)
 
 
@@ -226,16 +219,16 @@ def listens(values):
 
 
 def metadata_end(folder):
-    """The epoch of the last batch of a metadata log, and the offset behind it; -1 and 0 without one.
+    """The epoch of the last batch of a metadata log, and the offset behind it; -1 and 0 of an empty one.
 
     A batch that is not whole was not written to its end, and Kafka cuts it off as it starts.
     """
-    found = -1, 0
-    for file in folder.glob("*.checkpoint"):
-        offset, _, epoch = file.name[: -len(".checkpoint")].partition("-")
-        if offset.isdigit() and epoch.isdigit():
+    found, names = (-1, 0), sorted((file.name for file in folder.iterdir()), reverse=True)
+    for name in names:
+        offset, _, epoch = name[: -len(".checkpoint")].partition("-")
+        if name.endswith(".checkpoint") and offset.isdigit() and epoch.isdigit():
             found = max(found, (int(epoch), int(offset)))
-    ends = (last_batch(file) for file in sorted(folder.glob("*.log"), reverse=True))
+    ends = (last_batch(folder / name) for name in names if name.endswith(".log"))
     return max(found, next((end for end in ends if end is not None), found))
 
 

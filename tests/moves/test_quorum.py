@@ -143,9 +143,17 @@ def test_no_password_of_a_file_is_told(tmp_path: Path) -> None:
     """Only lines about the quorum leave the host."""
     config = tmp_path / "server.properties"
     secret = "listener.name.controller.plain.sasl.jaas.config=required password=hunter2;\n"
-    config.write_text(KRAFT + secret + "controller.listener.names=C\nlisteners=C://127.0.0.1:1\n")
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    config.write_text(
+        KRAFT.replace("/d", str(tmp_path))
+        + secret
+        + "controller.listener.names=C\nlisteners=C://127.0.0.1:1\n"
+    )
     found = VOTERS.looked_at({"controller-104": {"config": str(config)}})
     assert "hunter2" not in str(found)
     assert [line for _, line in found["controller-104"]["lines"]] == KRAFT.splitlines()[:3]
     assert (found["controller-104"]["id"], found["controller-104"]["runs"]) == (104, False)
+    (tmp_path / "__cluster_metadata-0").rmdir()
+    found = VOTERS.looked_at({"controller-104": {"config": str(config)}})
+    assert "__cluster_metadata-0" in found["controller-104"]["problem"]
     assert "No such file" in VOTERS.looked_at({"x": {"config": str(tmp_path / "none")}})["x"]["problem"]

@@ -267,8 +267,8 @@ class TwinCluster:
         """The same of controllers."""
         for number in numbers or tuple(self.quorum.voters):
             voter = self.quorum.voters[number]
-            # A site that returns starts what it had.
-            voter.is_started = voter.is_started or voter.state != "up"
+            if voter.state != "up":  # a site that returns starts what it had
+                voter.is_started, voter.loaded = True, voter.text
             voter.state = state
         self.quorum.elect()
 

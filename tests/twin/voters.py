@@ -33,7 +33,10 @@ _LINES, _VOTERS = module("dcctl_lines"), module("dcctl_voters")
 
 @dataclass
 class TwinVoter:
-    """One voter. `epoch` and `end`: of its log; `leader_epoch`: since which it knows its leader."""
+    """One voter. `epoch` and `end`: of its log; `leader_epoch`: since which it knows its leader.
+
+    `loaded`: the file with which it was started; `claims`: an id in its file that is not its own.
+    """
 
     number: int
     site: str
@@ -41,10 +44,13 @@ class TwinVoter:
     kind: Literal["kraft", "zookeeper"]
     state: State = "up"
     is_started: bool = True
+    loaded: str = ""
     epoch: int = 1
     end: int = 1
     leads: bool | None = None
     leader_epoch: int = -1
+    is_broker: bool = False
+    claims: int | None = None
 
     @property
     def server(self) -> str:
@@ -73,8 +79,8 @@ class TwinVoter:
             server=self.server,
             site=self.site,
             kind=self.kind,
-            number=self.number,
-            is_broker=False,
+            number=self.number if self.claims is None else self.claims,
+            is_broker=self.is_broker,
             file=self.file,
             sha256=self.sha256,
             lines=tuple((number, line) for number, line in lines if _VOTERS.QUORUM_LINES.match(line)),
@@ -93,11 +99,12 @@ class TwinVoter:
 
     @property
     def listed(self) -> frozenset[int]:
-        return _listed(self.text)
+        """By the file with which it was started."""
+        return _listed(self.loaded or self.text)
 
     @property
     def has_groups(self) -> bool:
-        return "\ngroup." in self.text
+        return "\ngroup." in (self.loaded or self.text)
 
     def change(self, change: Mapping[str, Any]) -> str:
         """Lines of its file, as `playbooks/library/dcctl_lines.py` changes them. Returns why it does not."""
@@ -138,6 +145,8 @@ class TwinQuorum:
             number: TwinVoter(number, site, _file(number, numbered, kind, is_hierarchical), kind)
             for number, site in numbered.items()
         }
+        for voter in voters.values():
+            voter.loaded = voter.text
         found = cls(voters)
         found.elect()
         return found
@@ -164,7 +173,9 @@ class TwinQuorum:
         return 2 * whole > len(sites)
 
     def set_started(self, voter: TwinVoter, is_started: bool) -> None:
-        """Its service manager starts or stops it."""
+        """Its service manager starts or stops it. Whoever runs has the file with which it was started."""
+        if is_started != voter.is_started:
+            voter.loaded = voter.text if is_started else ""
         voter.is_started = is_started
         self.elect()
 

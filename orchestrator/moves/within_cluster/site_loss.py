@@ -23,12 +23,18 @@ from orchestrator.moves.within_cluster.planning import (
     quorum_of,
 )
 from orchestrator.moves.within_cluster.quorum.gates import (
+    UNSUPPORTED,
     files_as_known,
     lost_site_silent,
     quorum_proven,
     voters_present,
 )
-from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, survivors_of
+from orchestrator.moves.within_cluster.quorum.steps import (
+    form_quorum,
+    start_rest,
+    start_stopped,
+    survivors_of,
+)
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.writes import chosen, stopped, unsettled
 from orchestrator.ports.voters import VotersSeen
@@ -76,7 +82,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(_quorum_gates(view, described, cluster, sites, quorum) if forms else ()),
+        *(_quorum_gates(view, described, cluster, sites, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
         clean_leaders(told, cluster),
         settings,
@@ -86,17 +92,22 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
     waiting = unsettled(placement)
-    is_whole = not (waiting or needed or forms)
-    done = f"every topic of {cluster} can be written with acks=all" if is_whole else ""
     voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
+    halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
+    is_whole = not (waiting or needed or forms or halted_voters)
+    done = f"every topic of {cluster} can be written with acks=all" if is_whole else ""
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
         formed: list[After] = []
-        halted = None
         if forms:
             with book.section("form a quorum", on_failure="stop"):
-                halted, whole = form_quorum(book, cluster, voters, sites, quorum)
+                stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum)
                 formed = [behind(whole, because="without a quorum nobody is elected")]
+            with book.section("the other voters", on_failure="stop"):
+                start_rest(book, cluster, voters, stopped_voters, (whole,))
+        elif halted_voters:
+            with book.section("the other voters", on_failure="stop"):
+                start_stopped(book, cluster, voters, quorum)
         with book.section("take writes", on_failure="stop"):
             led = book.add(AwaitLeaders(cluster=cluster, without=lost_brokers), after=formed)
             order = [behind(led, because="leaders first, then settings")]
@@ -104,12 +115,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
                 lower = LowerMinInsync(cluster=cluster, sites=sites, topics=to_lower)
                 lowered = book.add(lower, after=order)
                 order = [behind(lowered, because="what was asked for is looked at")]
-            written = book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
-        if halted is not None:
-            with book.section("the other voters", on_failure="stop"):
-                start_rest(book, cluster, voters, halted, (written,))
+            book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
-    said = f"; {listed(voters.voters)} become its whole metadata quorum" if forms else ""
+    said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
     said += f"; writes to {listed(stays)} wait for the site" if stays else ""
     facts = {
@@ -121,6 +129,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         "waiting": len(waiting),
         "stopped": list(stays),
         "quorum": sorted(voters.voters) if forms else [],
+        **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
 

@@ -13,6 +13,7 @@ from orchestrator.errors import PlaybookError
 from orchestrator.ports.hosts import HostsTold
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
 from orchestrator.runs.live.servers import Servers
+from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S
 from orchestrator.topology.model import Topology
 
 _PLAYBOOK = "voters.yml"
@@ -57,6 +58,8 @@ class HostsOfVoters:
     ) -> VotersSeen:
         """See `VoterHosts`."""
         doing = {
+            # Whatever was started meanwhile runs with the file that it had.
+            "stop": list(changes),
             "changes": _CHANGES.dump_python(dict(changes), mode="json"),
             "kept_as": kept_as,
             "start": list(servers),
@@ -65,6 +68,11 @@ class HostsOfVoters:
             "leaders_before": dict(leaders_before),
         }
         return _whole(self._seen(self._asked(sites, doing, name, timeout_s)))
+
+    def answering(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        """See `VoterHosts`."""
+        found = self._servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
+        return tuple(sorted(address for address, answer in found.items() if answer == "yes"))
 
     def _asked(
         self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float

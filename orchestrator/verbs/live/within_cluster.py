@@ -12,7 +12,7 @@ from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.files import voters_listed
+from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -57,7 +57,8 @@ class _Quorum:
 
     lost: tuple[str, ...]
     read: tuple[str, ...]
-    forms: bool
+    forms: bool = False
+    known: Quorum = Quorum()  # noqa: RUF009 - it is frozen
 
 
 class WithinCluster(OnOneCluster):
@@ -100,7 +101,7 @@ class WithinCluster(OnOneCluster):
             voters = asked(f"voters of {self.cluster}", partial(self._voters, lost.read), clock)
             view = replace(view, voters=voters)
         if lost.lost:
-            silent = asked(cluster.subject, partial(self._at, lost.lost, view), clock)
+            silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
         return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
 
@@ -113,25 +114,22 @@ class WithinCluster(OnOneCluster):
                 forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
                 left = tuple(dc for dc in every if dc not in sites)
                 is_alone = forms or is_without(known, sites)
-                return _Quorum(tuple(sites) if is_alone else (), left if forms else (), forms)
+                return _Quorum(*((tuple(sites), left) if is_alone else ((), ())), forms=forms, known=known)
             case PutBackRequest() if known.forced is not None:
-                return _Quorum((), every, forms=False)
+                return _Quorum((), every, known=known)
             case _:
-                return _Quorum((), (), forms=False)
+                return _Quorum((), ())
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
 
-    def _at(self, sites: tuple[str, ...], view: ClusterView) -> dict[str, Listening]:
+    def _at(self, lost: _Quorum, view: ClusterView) -> dict[str, Listening]:
         """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
         racks = view.placement.value.racks if view.placement.value is not None else {}
-        addresses = [
-            address for number, address in (view.brokers.value or {}).items() if racks.get(number) in sites
-        ]
-        voters = (view.voters.value or VotersSeen({}, {})).voters.values()
-        here = {voter.number for voter in voters}
-        for voter in voters:
-            addresses += [address for number, address in voters_listed(voter).items() if number not in here]
+        brokers = view.brokers.value or {}
+        addresses = [address for number, address in brokers.items() if racks.get(number) in lost.lost]
+        voters = view.voters.value.voters.values() if view.voters.value is not None else ()
+        addresses += addresses_left_out(voters, lost.known)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def plan(self, picture: Snapshot) -> Plan:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.moves.within_cluster.quorum.files import voters_listed
 from orchestrator.moves.within_cluster.quorum.standing import (
     StoppedVoter,
     beginning,
@@ -32,7 +33,7 @@ from orchestrator.runs.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.runs.estate_record import QuorumForced, QuorumFormed, QuorumWhole
+from orchestrator.runs.estate_record import QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.wording import listed, plural
 
@@ -65,13 +66,18 @@ class RecordGeneration(
     phase="decide",
     expected_s=0.1,
 ):
-    """What the quorum is to be, in the ensemble, before anything is stopped. See `QuorumForced`."""
+    """What the quorum is to be, in the ensemble, before anything is stopped. See `QuorumForced`.
+
+    `left`: the sites of those that are kept; `lost`: addresses of the others.
+    """
 
     cluster: str
     sites: tuple[str, ...]
     generation: int
     kept: dict[str, int]
     files: dict[str, FileChange]
+    left: tuple[str, ...]
+    lost: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -93,7 +99,17 @@ class RecordGeneration(
         return Done(Nothing(), f"recorded as change {self.generation} of the quorum of {self.cluster}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Take the record back: no voter knows of it yet."""
+        """Take the record back, as long as each file is as it was: otherwise nobody could restore it."""
+        seen = run.port(VoterHosts).read(self.left, timeout_s=_PLAY_S)
+        unread = sorted(self.files.keys() - seen.voters.keys())
+        if unread:
+            return Unknown(f"whether files were changed is not known: {_told(seen, unread)}")
+        changed = [name for name, one in self.files.items() if seen.voters[name].sha256 != one.sha256]
+        if changed:
+            said = (
+                f"the files of {listed(changed)} are changed: what they were stays recorded, for a failback"
+            )
+            return Done(Nothing(), said)
         run.port(EstateRecord).withdraw(QuorumForced, like=self._fact())
         return Done(Nothing(), f"the quorum of {self.cluster} is to stay as it was")
 
@@ -104,6 +120,7 @@ class RecordGeneration(
             generation=self.generation,
             kept=self.kept,
             files=self.files,
+            lost=self.lost,
         )
 
 
@@ -148,7 +165,24 @@ class StopVoters(
         return Done(stopped, f"{plural(len(self.servers), 'voter')} stopped; {furthest.server} has most")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Start them with the files that they have."""
+        """Start them with the files that they have, if all of these name the same voters.
+
+        With two lists each could find a majority of its own.
+        """
+        seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
+        unread = sorted(set(self.servers) - seen.voters.keys())
+        if unread:
+            return Unknown(f"which voters their files name is not known: {_told(seen, unread)}")
+        by_list: dict[frozenset[int], list[str]] = {}
+        for name, voter in seen.voters.items():
+            by_list.setdefault(frozenset(voters_listed(voter)), []).append(name)
+        if len(by_list) > 1:
+            rows = "; ".join(
+                f"{listed(names)} name {listed(map(str, sorted(ids)))}" for ids, names in by_list.items()
+            )
+            return Partial(
+                f"not started: their files name different voters ({rows}); go on with the run instead"
+            )
         run.port(VoterHosts).start(
             self.sites,
             self.servers,
@@ -178,15 +212,23 @@ class _Beginning(Effect[Nothing]):
     all_of: tuple[str, ...] = ()
 
     def begin(self, run: Running) -> _Started:
-        """All files change before any voter starts."""
+        """All files change before any voter starts, and none of them runs meanwhile."""
         stopped = _stopped(run, self.stopped)
         first = beginning(stopped, self.needed, self.all_of).first
         kept_as = f".dcctl-{self.generation}"
         seen = _asked_to_start(run, self.sites, first, stopped, changes=self.files, kept_as=kept_as)
+        if missing := sorted(self.files.keys() - seen.voters.keys()):
+            return _Started(
+                seen, "", f"their files were not read once they were changed: {_told(seen, missing)}"
+            )
+        if alone := _without_leader(seen, first, stopped):
+            said = (
+                f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s: {listed(alone)}"
+            )
+            return _Started(seen, "", said)
         leader, furthest = leader_of(seen.voters.values()), max(stopped, key=lambda voter: voter.reaches)
         if leader is None:
-            said = f"{listed(first)} were started, and none is known to lead after {_LEADER_WITHIN_S:g} s"
-            return _Started(seen, "", said)
+            return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
         if leader.end < furthest.end:
             said = f"{leader.server} leads with a log that ends at {leader.end}, "
             return _Started(seen, leader.server, f"{said}that of {furthest.server} ended at {furthest.end}")
@@ -203,7 +245,12 @@ class FormQuorum(
     irreversible="the survivors decide without the lost voters, which know nothing of it: "
     "failback makes all of them one quorum again",
 ):
-    """The voters that are left become the whole quorum. Their files are kept beside as they were."""
+    """The voters that are left become the whole quorum. Their files are kept beside as they were.
+
+    `lost`: addresses of the others.
+    """
+
+    lost: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -215,12 +262,14 @@ class FormQuorum(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
+        if answering := run.port(VoterHosts).answering(self.lost):
+            return Failed(
+                f"voters that are to be left out take connections: {listed(answering)}; nothing changed"
+            )
         found = self.begin(run)
-        digests = {name: voter.sha256 for name, voter in found.seen.voters.items() if name in self.files}
-        if missing := sorted(self.files.keys() - digests.keys()):
-            return Unknown(f"the files of {listed(missing)} could not be read once they were changed")
         if found.problem:
             return Unknown(found.problem)
+        digests = {name: voter.sha256 for name, voter in found.seen.voters.items() if name in self.files}
         run.port(EstateRecord).write(
             QuorumFormed(cluster=self.cluster, generation=self.generation, files=digests)
         )
@@ -247,10 +296,15 @@ class RestoreQuorum(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
+        record = run.port(EstateRecord)
+        record.write(QuorumRestoring(cluster=self.cluster, generation=self.generation))
         found = self.begin(run)
         if found.problem:
             return Unknown(found.problem)
-        run.port(EstateRecord).write(QuorumWhole(cluster=self.cluster, generation=self.generation))
+        voters = found.seen.voters
+        if wrong := [name for name, one in self.files.items() if voters[name].sha256 != one.becomes]:
+            return Unknown(f"not the files that they were: {listed(voters[name].file for name in wrong)}")
+        record.write(QuorumWhole(cluster=self.cluster, generation=self.generation))
         return Done(Nothing(), f"{self.cluster} has its whole metadata quorum again, {found.leader} leads it")
 
 
@@ -264,25 +318,50 @@ class StartRest(
     timeout_s=180.0,
     stays="they are voters of the quorum that there is",
 ):
-    """Those that did not begin; `needed` and `all_of` as for those that did."""
+    """Those that did not begin; `needed` and `all_of` as for those that did. `servers`: those of them that do
+    not run, where who began is known no more. `lost`: addresses of voters that were left out.
+    """
 
     cluster: str
     sites: tuple[str, ...]
-    stopped: tuple[Handle[VotersStopped], ...]
-    needed: int
+    stopped: tuple[Handle[VotersStopped], ...] = ()
+    needed: int = 0
     all_of: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         stopped = _stopped(run, self.stopped)
-        rest = beginning(stopped, self.needed, self.all_of).rest
+        rest = self.servers or beginning(stopped, self.needed, self.all_of).rest
         if not rest:
             return Done(Nothing(), f"every voter of {self.cluster} runs already")
+        if answering := run.port(VoterHosts).answering(self.lost):
+            return Failed(
+                f"not started, since voters that were left out take connections: {listed(answering)}"
+            )
         seen = _asked_to_start(run, self.sites, rest, stopped, changes={}, kept_as="")
-        alone = [name for name, voter in seen.voters.items() if voter.leads is None]
-        if alone:
-            return Unknown(f"started, and they know no leader after {_LEADER_WITHIN_S:g} s: {listed(alone)}")
+        if alone := _without_leader(seen, rest, stopped):
+            said = (
+                f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s: {listed(alone)}"
+            )
+            return Unknown(said)
         return Done(Nothing(), f"started: {listed(rest)}")
+
+
+def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[StoppedVoter]) -> list[str]:
+    """Which of them are not known to run, and to know a leader that is newer than when they were stopped."""
+    before = {voter.server: voter.leader_epoch for voter in stopped}
+    known = seen.voters
+    return [
+        name for name in servers if name not in known or not known[name].knows_leader(before.get(name, -1))
+    ]
+
+
+def _told(seen: VotersSeen, servers: Iterable[str]) -> str:
+    """Of which servers nothing was told, and why."""
+    why = "; ".join(f"{where}: {problem}" for where, problem in seen.problems.items())
+    return f"{listed(servers)} ({why or 'no host tells of them'})"
 
 
 def _stopped(run: Running, handles: Iterable[Handle[VotersStopped]]) -> tuple[StoppedVoter, ...]:

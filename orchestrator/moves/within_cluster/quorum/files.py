@@ -26,7 +26,7 @@ def voters_listed(voter: Voter) -> dict[int, str]:
             found[int(server[1])] = f"{host}:{ports.partition(':')[0]}"
         elif listed := _LIST.match(line):
             rows = (row.partition("@") for row in listed[2].split(",") if row.strip())
-            found |= {int(number): address.strip() for number, _, address in rows}
+            found |= {int(number): address.strip() for number, _, address in rows if number.strip().isdigit()}
     return found
 
 

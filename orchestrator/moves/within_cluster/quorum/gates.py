@@ -16,6 +16,7 @@ from orchestrator.wording import listed, plural
 
 PROVEN: Mapping[str, tuple[str, ...]] = {"zookeeper": ("3.9",), "kraft": ("4.3",)}
 """Versions of Kafka, by their first two numbers, on which tests force a quorum on real servers, by mode."""
+UNSUPPORTED = "Apache Kafka supports no procedure by which KRaft goes on without a majority of its voters"
 
 
 @asked_again()
@@ -43,10 +44,31 @@ def voters_present(
         for dc, count in wanted.items()
         if found[dc] != count
     ]
+    other += _strange(seen.voters.values(), described)
     if other:
         reason = f"the inventory has other voters of {cluster} than the file: {listed(other)}"
         return gate_result("voters-present", "refused", measured, limit, reason, hint)
+    unclear = [name for name, voter in seen.voters.items() if voter.runs is None]
+    if unclear:
+        reason = (
+            f"whether they run is not known, nor could be once they are stopped: {listed(sorted(unclear))}"
+        )
+        return gate_result("voters-present", "unknown", measured, limit, reason, hint)
     return gate_result("voters-present", "ok", measured, limit, limit)
+
+
+def _strange(voters: Iterable[Voter], described: Cluster) -> Iterable[str]:
+    numbers: dict[int, str] = {}
+    for voter in voters:
+        if voter.kind != described.metadata:
+            yield f"{voter.server} is a voter of {voter.kind}, the cluster has {described.metadata}"
+        if voter.is_broker:
+            yield f"{voter.server} is a broker as well: killed, it would lose its place in sync"
+        if voter.number in numbers:
+            yield f"{voter.server} and {numbers[voter.number]} have the same id {voter.number}"
+        if voter.epoch < 0:
+            yield f"{voter.server} has no metadata in its log: was its disk made anew?"
+        numbers[voter.number] = voter.server
 
 
 @asked_again()
@@ -90,6 +112,8 @@ def _not_whole(
         if voter.server in forced:
             continue
         named = voters_listed(voter)
+        if len(named) == whole and voter.number not in named:
+            yield f"{voter.file} of {voter.server} does not name itself, voter {voter.number}"
         if len(named) != whole:
             number = next((number for number, _ in voter.lines), 1)
             names = f"names {len(named)} voters ({listed(map(str, sorted(named))) or 'none'})"
@@ -122,7 +146,8 @@ def quorum_proven(cluster: str, described: Cluster) -> GateResult:
         )
         hint = "rehearse it in a simulation of that version first"
         return gate_result("quorum-proven", "refused", measured, limit, reason, hint)
-    return gate_result("quorum-proven", "ok", measured, limit, limit)
+    said = f"{limit}; {UNSUPPORTED}" if described.metadata == "kraft" else limit
+    return gate_result("quorum-proven", "ok", measured, limit, said)
 
 
 @asked_again()
@@ -138,6 +163,9 @@ def lost_site_silent(
         return absent("lost-site-off", listening, limit)
     answering = sorted(address for address, answer in listening.value.items() if answer == "yes")
     measured = f"{len(answering)} of {plural(len(listening.value), 'address')} take connections"
+    if not listening.value:
+        reason = f"no address of a server of {cluster} at {listed(sites)} is known"
+        return gate_result("lost-site-off", "unknown", measured, limit, reason)
     if answering:
         reason = f"servers of {cluster} at {listed(sites)} take connections: {listed(answering)}"
         hint = "stop them first: a voter that comes back at the wrong moment could lead with old metadata"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from orchestrator.moves.within_cluster.quorum.effects import (
     FormQuorum,
@@ -12,7 +12,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     StopVoters,
     VotersStopped,
 )
-from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back
+from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back, voters_listed
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.runbook import Runbook, behind
@@ -30,13 +30,22 @@ def form_quorum(
     Returns the handles of their stop, and of the quorum. `voters`: those that are left. What somebody has
     begun, and not brought to its end, is gone on with: his record has the files as they were.
     """
-    kept = {voter.server: voter.number for voter in voters.voters.values()}
+    kept = {name: voters.voters[name].number for name in sorted(voters.voters)}
     sites, generation = _sites(voters.voters.values()), quorum.generation + 1
-    files = {voter.server: left_alone(voter, kept.values()) for voter in voters.voters.values()}
+    files = {name: left_alone(voters.voters[name], kept.values()) for name in kept}
     if quorum.forced is not None:
         files, generation = dict(quorum.forced.files), quorum.generation
+    left_out = addresses_left_out(voters.voters.values(), quorum)
     recorded = book.add(
-        RecordGeneration(cluster=cluster, sites=tuple(lost), generation=generation, kept=kept, files=files)
+        RecordGeneration(
+            cluster=cluster,
+            sites=tuple(lost),
+            generation=generation,
+            kept=kept,
+            files=files,
+            left=sites,
+            lost=left_out,
+        )
     )
     stopped = book.add(
         StopVoters(cluster=cluster, sites=sites, servers=tuple(kept)),
@@ -50,9 +59,18 @@ def form_quorum(
             files=files,
             stopped=(stopped,),
             needed=len(kept) // 2 + 1,
+            lost=left_out,
         )
     )
     return stopped, formed
+
+
+def addresses_left_out(voters: Iterable[Voter], quorum: Quorum) -> tuple[str, ...]:
+    """Of the voters that files name, or did as it was recorded, and of which none is among these."""
+    listed = {number: address for voter in voters for number, address in voters_listed(voter).items()}
+    here = {voter.number for voter in voters}
+    recorded = quorum.forced.lost if quorum.forced is not None else ()
+    return tuple(sorted({*recorded, *(address for number, address in listed.items() if number not in here)}))
 
 
 def start_rest(
@@ -63,11 +81,26 @@ def start_rest(
     after: Sequence[Handle[object]],
 ) -> None:
     """The survivors that did not begin."""
-    count = len(voters.voters)
+    every = voters.voters.values()
     rest = StartRest(
-        cluster=cluster, sites=_sites(voters.voters.values()), stopped=(stopped,), needed=count // 2 + 1
+        cluster=cluster,
+        sites=_sites(every),
+        stopped=(stopped,),
+        needed=len(every) // 2 + 1,
+        lost=addresses_left_out(every, Quorum()),
     )
-    book.add(rest, after=[behind(*after, because="writes are not kept waiting for it")])
+    book.add(rest, after=[behind(*after, because="they follow whoever leads")])
+
+
+def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum) -> bool:
+    """Those of a quorum of survivors that do not run; False where all do."""
+    every = voters.voters.values()
+    servers = tuple(sorted(voter.server for voter in every if not voter.runs))
+    if not servers:
+        return False
+    lost = addresses_left_out(every, quorum)
+    book.add(StartRest(cluster=cluster, sites=_sites(every), servers=servers, lost=lost))
+    return True
 
 
 def restore_quorum(

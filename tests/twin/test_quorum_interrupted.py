@@ -1,0 +1,178 @@
+"""What somebody does who does not simply go on with a run about the quorum that was interrupted; in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from orchestrator.errors import GateRefusedError
+from orchestrator.verbs.live.run_result import RunResult
+from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
+from tests.twin.operator import Operator
+from tests.twin.record import Entry
+from tests.twin.test_quorum import BOTH, goes_on_alone, is_whole, lost, quorum, returned, stood_alone, texts
+from tests.twin.test_site_loss import KEY
+
+ALL = ("all",)
+
+
+def there(operator: Operator) -> RunResult:
+    """The survivors become the whole quorum."""
+    return operator.go_on_without("dc1", lower_min_insync=ALL)
+
+
+def back(operator: Operator) -> RunResult:
+    """All voters are one again."""
+    return operator.lead_as_before("main")
+
+
+def killed(operator: Operator, move: Callable[[Operator], RunResult], verb: str, nth: int) -> None:
+    """The process dies just before the `nth` doing of that kind."""
+    seen = 0
+
+    def is_it(entry: Entry) -> bool:
+        nonlocal seen
+        seen += entry.verb == verb
+        return entry.verb == verb and seen == nth
+
+    operator.estate.record.harm_where(is_it, "dies before")
+    with pytest.raises(ProcessDied):
+        move(operator)
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+
+
+@BOTH
+def test_who_asks_anew_and_rolls_that_back_starts_nobody_with_two_lists(estates: Estates, mode: str) -> None:
+    """One list is short and one is long: each could find a majority of its own."""
+    operator = returned(estates, mode)
+    killed(operator, back, "change file", 2)
+    with pytest.raises(GateRefusedError, match="quorum-formed refused"):
+        back(operator)
+    run_id = operator.run_id
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    killed(operator, there, "stop voter", 3)
+    result = operator.abort()
+    assert result.outcome == "incomplete"
+    assert "their files name different voters" in result.reason
+    stood_alone(operator)
+    assert there(operator).outcome == "ok"
+    goes_on_alone(operator)
+    assert run_id
+
+
+@BOTH
+def test_a_formed_quorum_stays_recorded_whatever_is_left_standing(estates: Estates, mode: str) -> None:
+    """Otherwise nobody could put the files back."""
+    operator = lost(estates, mode)
+    killed(operator, there, "start voter", 2)
+    with pytest.raises(GateRefusedError, match="cannot be rolled back any more"):
+        operator.abort()
+    operator.abort(leave=("form-quorum",))
+    stood_alone(operator)
+    assert there(operator).outcome == "ok"
+    goes_on_alone(operator)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert back(operator).outcome == "ok"
+    is_whole(operator)
+
+
+@BOTH
+def test_a_site_that_is_lost_again_on_its_way_back_is_left_once_more(estates: Estates, mode: str) -> None:
+    """Some files are put back already."""
+    for verb, nth in (("change file", 2), ("start voter", 1), ("start voter", 4)):
+        operator = returned(estates, mode)
+        killed(operator, back, verb, nth)
+        operator.estate.lose("dc1")
+        operator.estate.live(12)
+        assert there(operator).outcome == "ok", (verb, nth)
+        goes_on_alone(operator)
+        operator.estate.bring_back("dc1")
+        operator.estate.live(12)
+        assert back(operator).outcome == "ok"
+        is_whole(operator)
+
+
+@BOTH
+def test_whoever_was_started_meanwhile_is_stopped_before_its_file_changes(
+    estates: Estates, mode: str
+) -> None:
+    """A host was rebooted, say: it runs with the file that it had."""
+    operator = lost(estates, mode)
+    killed(operator, there, "change file", 2)
+    for voter in quorum(operator).voters.values():
+        if voter.site == "dc2":
+            quorum(operator).set_started(voter, is_started=True)
+    assert operator.resume().outcome == "ok"
+    goes_on_alone(operator)
+
+
+@BOTH
+def test_every_voter_runs_in_the_end_also_where_a_topic_cannot_be_written(
+    estates: Estates, mode: str
+) -> None:
+    """The file does not know the topic, so the plan did not lower it; a second look does."""
+    operator = lost(estates, mode)
+    operator.estate.clusters["main"].create_topic("other", 2, 4, {KEY: "3"})
+    assert there(operator).outcome == "incomplete"
+    assert all(voter.runs for voter in quorum(operator).voters.values() if voter.site == "dc2")
+    assert there(operator).outcome == "ok"
+    goes_on_alone(operator)
+
+
+def test_a_voter_that_does_not_run_is_started_by_a_second_look(estates: Estates) -> None:
+    """Two of three are a quorum without any margin."""
+    operator = lost(estates, "kraft")
+    assert there(operator).outcome == "ok"
+    voter = quorum(operator).voters[105]
+    quorum(operator).set_started(voter, is_started=False)
+    assert there(operator).outcome == "ok"
+    assert voter.runs
+    assert there(operator).outcome == "nothing-to-do"
+
+
+def test_a_lost_voter_that_answers_keeps_the_others_from_being_started(estates: Estates) -> None:
+    """An unattached voter may vote for it: its log may be no further."""
+    operator = lost(estates, "kraft")
+    killed(operator, there, "start voter", 3)
+    operator.estate.clusters["main"].set_controllers("up", 101)
+    with pytest.raises(GateRefusedError, match="lost-site-off refused"):
+        operator.resume()
+    stood_alone(operator)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (
+            "same id",
+            "controller-104 and controller-105 have the same id|controller-105 and controller-104 have",
+        ),
+        ("not itself", "does not name itself, voter 104"),
+        ("empty", "controller-104 has no metadata in its log"),
+        ("combined", "controller-104 is a broker as well"),
+    ],
+)
+def test_voters_that_are_not_who_they_should_be_hold_everything(
+    estates: Estates, what: str, said: str
+) -> None:
+    """The counts fit all the same."""
+    operator = lost(estates, "kraft")
+    voter = quorum(operator).voters[104]
+    match what:
+        case "same id":
+            quorum(operator).voters[105].claims = 104
+        case "not itself":
+            voter.text = voter.text.replace("104@voter-104", "107@voter-107")
+        case "empty":
+            voter.epoch, voter.end = -1, 0
+        case _:
+            voter.is_broker = True
+    before = texts(operator)
+    with pytest.raises(GateRefusedError, match=said):
+        there(operator)
+    assert texts(operator) == before
