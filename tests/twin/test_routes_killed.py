@@ -117,8 +117,11 @@ def works_at(place: str, elsewhere: Iterable[str], stays: str = "packing-east") 
 
 
 def stay_crossed(operator: Operator) -> None:
-    """West's applications work at east, and those of east at west."""
-    works_at("east", _ELSEWHERE, stays="")(operator)
+    """West's applications work at east, and those of east at west.
+
+    Copies of the latter that came up with east are kept off it from the run's first steps on.
+    """
+    works_at("east", _ELSEWHERE | {"packing-east"}, stays="")(operator)
     works_at("west", _ELSEWHERE | _EXILES, stays="")(operator)
 
 
