@@ -273,6 +273,12 @@ def looked_at(servers):
     return found
 
 
+def knows_leader(found, newer_than):
+    """Whether a server runs and knows a leader; in KRaft since a later epoch: its file keeps the last."""
+    is_new = found.get("kind") == "zookeeper" or found.get("leader_epoch", -1) > newer_than
+    return bool(found.get("runs")) and bool(found.get("has_leader")) and is_new
+
+
 def main():
     """Read, or wait and read."""
     module = AnsibleModule(
@@ -290,9 +296,8 @@ def main():
         found = looked_at(module.params["servers"])
         waiting = [
             name
-            for name, one in found.items()
-            if name in module.params["await_leader_of"]
-            and (not one.get("has_leader") or one.get("leader_epoch", 0) <= int(before.get(name, -1)))
+            for name in module.params["await_leader_of"]
+            if not knows_leader(found.get(name, {}), int(before.get(name, -1)))
         ]
         if not waiting or time.monotonic() >= until_s:
             module.exit_json(changed=False, servers=found, waiting=waiting)
