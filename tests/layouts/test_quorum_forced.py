@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.ports.admin_values import NewTopic
 from orchestrator.simulation.bring_up import simulation_up
+from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
+from orchestrator.values import Acl
 from tests.layouts.observed import records_read, topic_partitions
 from tests.layouts.test_evacuated import awaited, led_at, placed
 from tests.layouts.test_site_lost import own_settings
@@ -21,6 +24,8 @@ from tests.layouts.writes import Writer
 ROOT = Path(__file__).parents[2]
 _WITHIN_S = 120.0
 _NO_WRITE_S = 8.0
+_TIMES = 10
+KEY = "min.insync.replicas"
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
 
@@ -77,6 +82,43 @@ def test_the_survivors_become_the_quorum_and_all_is_as_before_once_the_site_is_b
         simulation.down()
 
 
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
+def test_ten_times_in_a_row_what_was_changed_last_is_there(
+    layout: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A topic, a setting and a rule of the last second before each loss; the sites take turns."""
+    simulation = simulation_up(load_topology(ROOT / "topologies" / f"{layout}.yaml"), watch=False)
+    file, files = str(simulation.topology_path), voters_files(simulation)
+    took_s = []
+    try:
+        for cycle in range(_TIMES):
+            lost, topic = ("dc1", "dc2")[cycle % 2], f"newest-{cycle}"
+            rule = Acl(f"User:newest-{cycle}", "WRITE", "ALLOW", "TOPIC", topic, "LITERAL", "*")
+            with simulation.cluster("main") as kafka:
+                kafka.create_topics({topic: NewTopic(partitions=2, replicas=4, config={KEY: "2"})})
+                kafka.alter_configs("topic", {topic: {"retention.ms": "123456"}})
+                kafka.create_acls(frozenset({rule}))
+            simulation.site(lost).kill()
+            began_s = time.monotonic()
+            assert (
+                run(["failover", file, "--attest-down", lost, "--lower-min-insync", "all", "--yes"]) == 0
+            ), said(capsys)
+            took_s.append(time.monotonic() - began_s)
+            with simulation.cluster("main") as kafka:
+                assert kafka.configs("topic", [topic])[topic] == {KEY: "2", "retention.ms": "123456"}
+                assert rule in (kafka.acls() or ())
+            simulation.site(lost).restart()
+            assert run(["failback", file, "--yes"]) == 0, said(capsys)
+            assert voters_files(simulation) == files
+        print(
+            f"{layout}: {_TIMES} times there and back; failover {min(took_s):.1f} to {max(took_s):.1f} s",
+            file=sys.__stderr__,
+        )
+    finally:
+        simulation.down()
+
+
 def said(capsys: pytest.CaptureFixture[str]) -> str:
     """Whole, where an assertion would cut it."""
     found = "".join(capsys.readouterr())
@@ -86,9 +128,11 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 
 def voters_files(simulation: Simulation) -> dict[str, str]:
     """The digest of each voter's configuration."""
-    found = {}
-    for voter in (*simulation.estate.zookeepers_of("main"), *simulation.estate.controllers_of("main")):
-        name = "zoo.cfg" if voter in simulation.estate.zookeepers else "server.properties"
-        raw = simulation.site(voter.dc).files.read(f"{voter.program}/{name}")
-        found[voter.program] = hashlib.sha256(raw).hexdigest()
-    return found
+    named: list[tuple[Server, str]] = [(one, "zoo.cfg") for one in simulation.estate.zookeepers_of("main")]
+    named += [(one, "server.properties") for one in simulation.estate.controllers_of("main")]
+    return {
+        voter.program: hashlib.sha256(
+            simulation.site(voter.dc).files.read(f"{voter.program}/{name}")
+        ).hexdigest()
+        for voter, name in named
+    }
