@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,20 +12,11 @@ import pytest
 
 from orchestrator.adapters.ansible import host_variables, run_playbook
 from orchestrator.errors import PlaybookError
+from tests.adapters.supervised import states, supervised
 
 pytestmark = pytest.mark.integration
 
-_CONF = """\
-[unix_http_server]
-file={folder}/s.sock
-[supervisord]
-nodaemon=true
-logfile={folder}/supervisord.log
-pidfile={folder}/supervisord.pid
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-[supervisorctl]
-serverurl=unix://{folder}/s.sock
+_PROGRAMS = """\
 [program:producer-a]
 command=/bin/sleep 600
 autostart=false
@@ -51,29 +40,9 @@ all:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="dcctl-"))  # a socket's path must be short
-    (folder / "supervisord.conf").write_text(_CONF.format(folder=folder))
-    (folder / "inventory.yaml").write_text(_INVENTORY.format(folder=folder, python=sys.executable))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(folder / "supervisord.conf")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 20
-    while not (folder / "s.sock").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield folder
-    process.terminate()
-    process.wait()
-    shutil.rmtree(folder)
-
-
-def states(site: Path) -> dict[str, str]:
-    control = Path(sys.executable).with_name("supervisorctl")
-    lines = subprocess.run(
-        [control, "-c", site / "supervisord.conf", "status"], capture_output=True, text=True, check=False
-    ).stdout
-    return {line.split()[0]: line.split()[1] for line in lines.splitlines()}
+    with supervised(_PROGRAMS) as folder:
+        (folder / "inventory.yaml").write_text(_INVENTORY.format(folder=folder, python=sys.executable))
+        yield folder
 
 
 def test_clients_start_and_stop_at_one_data_centre(site: Path, tmp_path: Path) -> None:

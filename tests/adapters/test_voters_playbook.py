@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,20 +15,11 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.ansible import ask_playbook, playbook_path
+from tests.adapters.supervised import states, supervised
 
 pytestmark = pytest.mark.integration
 
-_CONF = """\
-[unix_http_server]
-file={folder}/s.sock
-[supervisord]
-nodaemon=true
-logfile={folder}/supervisord.log
-pidfile={folder}/supervisord.pid
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-[supervisorctl]
-serverurl=unix://{folder}/s.sock
+_PROGRAMS = """\
 [program:zk-1]
 command=/bin/sleep 600
 autorestart=true
@@ -47,41 +36,33 @@ _ZOO = "tickTime=500\ndataDir={data}\nclientPort={port}\nserver.1=a:2888:3888\ns
 @pytest.fixture
 def site() -> Iterator[Path]:
     """One host with two servers, of which one does not end when it is told to."""
-    folder = Path(tempfile.mkdtemp(prefix="dcctl-"))  # a socket's path must be short
-    (folder / "supervisord.conf").write_text(_CONF.format(folder=folder))
-    servers = {}
-    for number in (1, 2):
-        data = folder / f"data-{number}"
-        data.mkdir()
-        (data / "myid").write_text(f"{number}\n")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        config = folder / f"zoo-{number}.cfg"
-        config.write_text(_ZOO.format(data=data, port=port))
-        servers[f"zookeeper-{number}"] = {"unit": f"zk-{number}", "config": str(config)}
-    host = {
-        "ansible_connection": "local",
-        "ansible_python_interpreter": sys.executable,
-        "service_manager": "supervisor",
-        "supervisor_conf": str(folder / "supervisord.conf"),
-        "dc": "west",
-        "dcctl_servers": servers,
-    }
-    away = {**host, "dc": "east", "supervisor_conf": "/nowhere"}
-    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"west": host, "east": away}}}))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(folder / "supervisord.conf")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 20
-    while not (folder / "s.sock").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield folder
-    process.terminate()
-    process.wait()
-    shutil.rmtree(folder)
+    with supervised(_PROGRAMS) as folder:
+        servers = {f"zookeeper-{number}": _server(folder, number) for number in (1, 2)}
+        host = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "service_manager": "supervisor",
+            "supervisor_conf": str(folder / "supervisord.conf"),
+            "dc": "west",
+            "dcctl_servers": servers,
+        }
+        away = {**host, "dc": "east", "supervisor_conf": "/nowhere"}
+        (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"west": host, "east": away}}}))
+        yield folder
+
+
+def _server(folder: Path, number: int) -> dict[str, str]:
+    """Its files and disk, with a log without any transaction."""
+    data = folder / f"data-{number}"
+    (data / "version-2").mkdir(parents=True)
+    (data / "version-2" / "currentEpoch").write_text("1")
+    (data / "myid").write_text(f"{number}\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = folder / f"zoo-{number}.cfg"
+    config.write_text(_ZOO.format(data=data, port=port))
+    return {"unit": f"zk-{number}", "config": str(config)}
 
 
 def ask(site: Path, **variables: Any) -> Any:
@@ -92,15 +73,6 @@ def ask(site: Path, **variables: Any) -> Any:
         variables={"datacenters": ["west"], **variables},
         folder=Path(tempfile.mkdtemp(dir=site)),
     )
-
-
-def states(site: Path) -> dict[str, str]:
-    """Of the programs."""
-    control = Path(sys.executable).with_name("supervisorctl")
-    lines = subprocess.run(
-        [control, "-c", site / "supervisord.conf", "status"], capture_output=True, text=True, check=False
-    ).stdout
-    return {line.split()[0]: line.split()[1] for line in lines.splitlines()}
 
 
 def test_servers_stop_files_change_and_servers_start_and_twice_is_as_good_as_once(site: Path) -> None:
