@@ -7,6 +7,7 @@ from orchestrator.installation import own_folder
 
 
 def test_each_of_the_folder_is_looked_for() -> None:
-    """And no other one."""
+    """With the modules that they bring to hosts; and no other one."""
     folder = own_folder("playbooks")
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*.yml")} == set(_PLAYBOOKS)
+    found = {*folder.rglob("*.yml"), *folder.glob("library/*.py")}
+    assert {str(path.relative_to(folder)) for path in found} == set(_PLAYBOOKS)

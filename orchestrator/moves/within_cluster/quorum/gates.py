@@ -67,7 +67,7 @@ def _strange(voters: Iterable[Voter], described: Cluster) -> Iterable[str]:
         if voter.number in numbers:
             yield f"{voter.server} and {numbers[voter.number]} have the same id {voter.number}"
         if voter.epoch < 0:
-            yield f"{voter.server} has no metadata in its log: was its disk made anew?"
+            yield f"{voter.server} has no metadata in its log: is its disk a new one?"
         numbers[voter.number] = voter.server
 
 
