@@ -35,6 +35,7 @@ KEY = "min.insync.replicas"
 _AT_ONCE = 500
 _SETTLED_S = 15.0
 _POLL_S = 0.5
+_ASK_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -44,7 +45,7 @@ class AwaitLeaders(
     phase="verify",
     title="Verify that brokers that are up lead {cluster}, and that none that is down counts as in sync",
     expected_s=5.0,
-    timeout_s=90.0,
+    timeout_s=180.0,
 ):
     """Kafka does it by itself, once it takes the lost brokers for dead; those at `without` are."""
 
@@ -65,7 +66,17 @@ class AwaitLeaders(
                 problem = error.problem
                 return False
             problem, waiting[:] = "", unsettled(without_sites(placement, self.without))
-            return not waiting
+            return not waiting and is_controlled()
+
+        def is_controlled() -> bool:
+            """What comes next asks the controller; one that died counts until its session has ended."""
+            nonlocal problem
+            try:
+                if self.without:
+                    _kafka(run, self.cluster).placement(_ASK_S)
+            except ClusterError as error:
+                problem = error.problem
+            return not problem
 
         if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
             return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")

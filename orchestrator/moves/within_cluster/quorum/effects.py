@@ -38,7 +38,7 @@ from orchestrator.runs.ports import EstateRecord
 from orchestrator.wording import listed, plural
 
 _PLAY_S = 60.0
-_LEADER_WITHIN_S = 60.0
+_LEADER_WITHIN_S = 120.0
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -241,7 +241,7 @@ class FormQuorum(
     name="form-quorum",
     phase="redirect",
     expected_s=8.0,
-    timeout_s=180.0,
+    timeout_s=240.0,
     irreversible="the survivors decide without the lost voters, which know nothing of it: "
     "failback makes all of them one quorum again",
 ):
@@ -282,7 +282,7 @@ class RestoreQuorum(
     name="restore-quorum",
     phase="redirect",
     expected_s=8.0,
-    timeout_s=180.0,
+    timeout_s=240.0,
     irreversible="all voters are one quorum again, and decide together",
 ):
     """The survivors get their files back byte for byte, and begin together with as many of the others as a
@@ -315,7 +315,7 @@ class StartRest(
     phase="verify",
     title="Start the other voters of {cluster}: they follow whoever leads",
     expected_s=5.0,
-    timeout_s=180.0,
+    timeout_s=240.0,
     stays="they are voters of the quorum that there is",
 ):
     """Those that did not begin; `needed` and `all_of` as for those that did. `servers`: those of them that do
