@@ -59,24 +59,18 @@ class AwaitLeaders(
 
         def is_led() -> bool:
             nonlocal problem
+            kafka = _kafka(run, self.cluster)
             try:
-                kafka = _kafka(run, self.cluster)
                 placement = kafka.placement_as_told() if self.without else kafka.placement()
+                waiting[:] = unsettled(without_sites(placement, self.without))
+                if self.without and not waiting:
+                    # What comes next asks the controller; one that died counts until its session has ended.
+                    kafka.placement(_ASK_S)
             except ClusterError as error:
                 problem = error.problem
                 return False
-            problem, waiting[:] = "", unsettled(without_sites(placement, self.without))
-            return not waiting and is_controlled()
-
-        def is_controlled() -> bool:
-            """What comes next asks the controller; one that died counts until its session has ended."""
-            nonlocal problem
-            try:
-                if self.without:
-                    _kafka(run, self.cluster).placement(_ASK_S)
-            except ClusterError as error:
-                problem = error.problem
-            return not problem
+            problem = ""
+            return not waiting
 
         if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
             return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")

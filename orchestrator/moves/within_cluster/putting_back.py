@@ -17,19 +17,16 @@ from orchestrator.moves.within_cluster.planning import (
 )
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.quorum.gates import (
-    files_as_known,
+    gates_of_voters,
     quorum_formed,
-    quorum_proven,
-    voters_present,
 )
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.ports.voters import VotersSeen
-from orchestrator.runs.plan import GateResult, Plan
+from orchestrator.runs.plan import Plan
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Quorum
-from orchestrator.snapshot.snapshot import ClusterView, Snapshot
+from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.wording import listed
 
@@ -48,7 +45,10 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
         *(
-            _quorum_gates(view, described, cluster, quorum)
+            (
+                quorum_formed(cluster, quorum),
+                *gates_of_voters(view.voters, cluster, described, described.datacenters, quorum),
+            )
             if is_forced
             else (isr_full(view.placement, cluster, recorded),)
         ),
@@ -91,17 +91,6 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
         "restored": list(lowered.before) if lowered else [],
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
-
-
-def _quorum_gates(
-    view: ClusterView, described: Cluster, cluster: str, quorum: Quorum
-) -> tuple[GateResult, ...]:
-    return (
-        quorum_formed(cluster, quorum),
-        voters_present(view.voters, cluster, described, described.datacenters),
-        files_as_known(view.voters, cluster, described, quorum),
-        quorum_proven(cluster, described),
-    )
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

@@ -1,4 +1,4 @@
-"""`failover` within a stretched cluster whose metadata quorum goes on: its runbook, and its plan."""
+"""`failover` within a stretched cluster, with its metadata quorum or without: its runbook, and its plan."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from orchestrator.moves.within_cluster.planning import (
 )
 from orchestrator.moves.within_cluster.quorum.gates import (
     UNSUPPORTED,
-    files_as_known,
+    gates_of_voters,
     lost_site_silent,
-    quorum_proven,
-    voters_present,
 )
 from orchestrator.moves.within_cluster.quorum.steps import (
     form_quorum,
@@ -44,7 +42,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
-from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.wording import listed, plural
 
 
@@ -76,13 +74,14 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
     min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     described = topology.clusters[cluster]
+    left = tuple(dc for dc in described.datacenters if dc not in sites)
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(_quorum_gates(view, described, cluster, sites, quorum) if is_alone else ()),
+        *(gates_of_voters(view.voters, cluster, described, left, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
         clean_leaders(told, cluster),
         settings,
@@ -143,17 +142,6 @@ def _continuing(
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if is_without(quorum, sites) else 0
     return (quorum_continues(cluster, plane, reason, formed=formed),)
-
-
-def _quorum_gates(
-    view: ClusterView, described: Cluster, cluster: str, sites: Sequence[str], quorum: Quorum
-) -> tuple[GateResult, ...]:
-    left = tuple(dc for dc in described.datacenters if dc not in sites)
-    return (
-        voters_present(view.voters, cluster, described, left),
-        files_as_known(view.voters, cluster, described, quorum),
-        quorum_proven(cluster, described),
-    )
 
 
 def _settings(

@@ -221,11 +221,8 @@ class _Beginning(Effect[Nothing]):
             return _Started(
                 seen, "", f"their files were not read once they were changed: {_told(seen, missing)}"
             )
-        if alone := _without_leader(seen, first, stopped):
-            said = (
-                f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s: {listed(alone)}"
-            )
-            return _Started(seen, "", said)
+        if problem := _without_leader(seen, first, stopped):
+            return _Started(seen, "", problem)
         leader, furthest = leader_of(seen.voters.values()), max(stopped, key=lambda voter: voter.reaches)
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
@@ -341,21 +338,22 @@ class StartRest(
                 f"not started, since voters that were left out take connections: {listed(answering)}"
             )
         seen = _asked_to_start(run, self.sites, rest, stopped, changes={}, kept_as="")
-        if alone := _without_leader(seen, rest, stopped):
-            said = (
-                f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s: {listed(alone)}"
-            )
-            return Unknown(said)
+        if problem := _without_leader(seen, rest, stopped):
+            return Unknown(problem)
         return Done(Nothing(), f"started: {listed(rest)}")
 
 
-def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[StoppedVoter]) -> list[str]:
-    """Which of them are not known to run, and to know a leader that is newer than when they were stopped."""
+def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[StoppedVoter]) -> str:
+    """In words, which of them are not known to run, and to know a leader that is newer than when they were
+    stopped; empty for none.
+    """
     before = {voter.server: voter.leader_epoch for voter in stopped}
     known = seen.voters
-    return [
+    alone = [
         name for name in servers if name not in known or not known[name].knows_leader(before.get(name, -1))
     ]
+    said = f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s"
+    return f"{said}: {listed(alone)}" if alone else ""
 
 
 def _told(seen: VotersSeen, servers: Iterable[str]) -> str:

@@ -171,3 +171,14 @@ def lost_site_silent(
         hint = "stop them first: a voter that comes back at the wrong moment could lead with old metadata"
         return gate_result("lost-site-off", "refused", measured, limit, reason, hint)
     return gate_result("lost-site-off", "ok", measured, limit, limit)
+
+
+def gates_of_voters(
+    voters: Part[VotersSeen], cluster: str, described: Cluster, sites: Collection[str], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    """What has to hold of the voters at these sites before any of them is stopped or started."""
+    return (
+        voters_present(voters, cluster, described, sites),
+        files_as_known(voters, cluster, described, quorum),
+        quorum_proven(cluster, described),
+    )

@@ -19,8 +19,6 @@ from orchestrator.runs.runbook import Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.topology.model import Cluster
 
-_STOPPED = "while one of them runs with its old file, each list could find a majority of its own"
-
 
 def form_quorum(
     book: Runbook, cluster: str, voters: VotersSeen, lost: Sequence[str], quorum: Quorum
@@ -92,15 +90,12 @@ def start_rest(
     book.add(rest, after=[behind(*after, because="they follow whoever leads")])
 
 
-def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum) -> bool:
-    """Those of a quorum of survivors that do not run; False where all do."""
+def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum) -> None:
+    """Those of a quorum of survivors that do not run."""
     every = voters.voters.values()
-    servers = tuple(sorted(voter.server for voter in every if not voter.runs))
-    if not servers:
-        return False
+    servers = _names([voter for voter in every if not voter.runs])
     lost = addresses_left_out(every, quorum)
     book.add(StartRest(cluster=cluster, sites=_sites(every), servers=servers, lost=lost))
-    return True
 
 
 def restore_quorum(
