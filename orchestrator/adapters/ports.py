@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,12 +28,14 @@ _LOCK_TIMEOUT_S = 30.0
 class PortRegister:
     """The claims of this user's simulations: claimant's folder -> its ports."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, among: Sequence[int] | None = None) -> None:
+        """Claims are made `among` these ports; without a word, among those below the ephemeral range."""
         self._folder = folder or Path(tempfile.gettempdir()) / f"dcctl-{os.getuid()}"
         self._file = self._folder / "ports.json"
+        self._among = range(_LOWEST, _highest()) if among is None else among
 
     def claim(self, claimant: Path, count: int) -> list[int]:
-        """Ports for `claimant`, ascending: below the ephemeral range, free now, claimed by nobody else.
+        """Ports for `claimant`, in their order: free now, claimed by nobody else.
 
         Claims whose folder is gone are dropped on the way. Raises `SimulationError` if too few are free.
         """
@@ -40,7 +43,7 @@ class PortRegister:
             claims = self._claims()
             taken = {port for ports in claims.values() for port in ports}
             ports: list[int] = []
-            for port in range(_LOWEST, _highest()):
+            for port in self._among:
                 if len(ports) == count:
                     break
                 if port not in taken and is_free(port):
@@ -48,7 +51,7 @@ class PortRegister:
             if len(ports) < count:
                 raise SimulationError(
                     "ports",
-                    f"{count} are needed, {len(ports)} are free between {_LOWEST} and {_highest()}",
+                    f"{count} are needed, {len(ports)} are free between {self._among[0]} and {self._among[-1]}",
                     "end other simulations: `dcctl sim down --all`",
                 )
             self._write({**claims, str(claimant): [*claims.get(str(claimant), []), *ports]})
