@@ -51,7 +51,7 @@ class PortRegister:
             if len(ports) < count:
                 raise SimulationError(
                     "ports",
-                    f"{count} are needed, {len(ports)} are free between {self._among[0]} and {self._among[-1]}",
+                    f"{count} are needed, {len(ports)} of {self._among[0]} to {self._among[-1]} are free",
                     "end other simulations: `dcctl sim down --all`",
                 )
             self._write({**claims, str(claimant): [*claims.get(str(claimant), []), *ports]})

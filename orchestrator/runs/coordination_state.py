@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestrator.runs.estate_record import MinInsyncLowered
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN

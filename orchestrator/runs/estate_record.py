@@ -16,7 +16,16 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.ports.voters import FileChange
+from orchestrator.runs.facts_within_clusters import (
+    MinInsyncLowered,
+    MinInsyncRestored,
+    QuorumForced,
+    QuorumFormed,
+    QuorumRestoring,
+    QuorumWhole,
+    SiteEvacuated,
+    SitesReturned,
+)
 from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.runs.stored import stored_as
 from orchestrator.values import LogEnd, TopicPartition
@@ -163,100 +172,6 @@ class SettingsBefore:
 
     cluster: str
     settings: Mapping[str, Mapping[str, str | None]]
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class TopicOrder:
-    """How replicas of a topic with that id stood in the assignments of some of its partitions."""
-
-    topic_id: str
-    replicas: Mapping[int, tuple[int, ...]]
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SiteEvacuated:
-    """Brokers of a site lead nothing from here on: their replicas stand last in assignments of `cluster`.
-
-    `orders`: by topic, how the assignments that were changed stood before.
-    """
-
-    cluster: str
-    site: str
-    orders: Mapping[str, TopicOrder]
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SitesReturned:
-    """Assignments of `cluster` stand as they did before its sites were evacuated.
-
-    `but_for`: topics that were not to be seen. What is recorded of them stays so.
-    """
-
-    cluster: str
-    but_for: tuple[str, ...] = ()
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MinInsyncLowered:
-    """`min.insync.replicas` of topics was lowered at the loss of sites of `cluster`, for writes to go on.
-
-    `before`: what each topic itself had set (None: nothing); `lowered`: what it got.
-    """
-
-    cluster: str
-    sites: tuple[str, ...]
-    before: Mapping[str, str | None]
-    lowered: Mapping[str, int]
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MinInsyncRestored:
-    """Topics of `cluster` have what they had before, but for those that were not to be seen."""
-
-    cluster: str
-    but_for: tuple[str, ...] = ()
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumForced:
-    """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
-
-    `generation`: how many such changes there have been at the cluster, with this one. `kept`: the voters that
-    are the whole quorum: server -> id. `files`: how the file of each is changed. `lost`: `host:port` of the
-    voters that are left out.
-    """
-
-    cluster: str
-    sites: tuple[str, ...]
-    generation: int
-    kept: Mapping[str, int]
-    files: Mapping[str, FileChange]
-    lost: tuple[str, ...] = ()
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumFormed:
-    """The voters that are left have a quorum of their own. `files`: the digest of each one's file since."""
-
-    cluster: str
-    generation: int
-    files: Mapping[str, str]
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumRestoring:
-    """The files of the voters that were left are being put back: how each is now is not recorded."""
-
-    cluster: str
-    generation: int
-
-
-@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumWhole:
-    """All voters of `cluster` have their files as they were, and are one quorum again."""
-
-    cluster: str
-    generation: int
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from orchestrator.runs.estate_record import (
-    Fact,
+from orchestrator.runs.estate_record import Fact, standing
+from orchestrator.runs.facts_within_clusters import (
     MinInsyncLowered,
     MinInsyncRestored,
     QuorumForced,
@@ -16,7 +16,6 @@ from orchestrator.runs.estate_record import (
     SiteEvacuated,
     SitesReturned,
     TopicOrder,
-    standing,
 )
 
 

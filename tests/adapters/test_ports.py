@@ -52,7 +52,7 @@ def test_too_few_free_ports_are_an_error(register: PortRegister, tmp_path: Path)
     """Nothing is claimed then."""
     register.claim(_claimant(tmp_path, "first"), 5)
     second = _claimant(tmp_path, "second")
-    with pytest.raises(SimulationError, match="2 are needed, 1 are free"):
+    with pytest.raises(SimulationError, match="2 are needed, 1 of "):
         register.claim(second, 2)
     assert str(second) not in register._claims()
 

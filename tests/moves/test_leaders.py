@@ -19,7 +19,7 @@ from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.effect import Effect
-from orchestrator.runs.estate_record import MinInsyncLowered, TopicOrder
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered, TopicOrder
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot

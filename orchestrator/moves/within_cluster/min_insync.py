@@ -26,7 +26,7 @@ from orchestrator.runs.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.runs.estate_record import MinInsyncLowered, MinInsyncRestored
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered, MinInsyncRestored
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import TopicOrder
+from orchestrator.runs.facts_within_clusters import TopicOrder
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed
 

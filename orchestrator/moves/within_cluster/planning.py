@@ -10,7 +10,7 @@ from orchestrator.moves.cluster_plan import plan_of_cluster
 from orchestrator.moves.within_cluster.gates import leaders_known
 from orchestrator.moves.within_cluster.requests import ClusterRequest
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.estate_record import MinInsyncLowered
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.within_clusters import Evacuated, Quorum

@@ -33,7 +33,7 @@ from orchestrator.runs.effect import (
     Verified,
     VerifiedUndo,
 )
-from orchestrator.runs.estate_record import SiteEvacuated, SitesReturned, TopicOrder
+from orchestrator.runs.facts_within_clusters import SiteEvacuated, SitesReturned, TopicOrder
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.runs.within_clusters import joined_orders
 from orchestrator.values import TopicPartition

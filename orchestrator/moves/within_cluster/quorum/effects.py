@@ -33,7 +33,7 @@ from orchestrator.runs.effect import (
     Unknown,
     Verified,
 )
-from orchestrator.runs.estate_record import QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole
+from orchestrator.runs.facts_within_clusters import QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.wording import listed, plural
 
