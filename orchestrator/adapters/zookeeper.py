@@ -237,6 +237,21 @@ class Coordination:
 
         self.call(f"writing {path}", put)
 
+    def write_for_session(self, path: str, value: bytes) -> None:
+        """Set one node that goes with this session, whoever holds a lock. Parents are made, and stay."""
+
+        def put() -> None:
+            found = self._client.exists(path)
+            if found is not None and found.owner_session_id == self._client.client_id[0]:
+                self._client.set(path, value)
+                return
+            if found is not None:  # of an earlier session of the same server
+                with suppress(NoNodeError):
+                    self._client.delete(path)
+            self._client.create(path, value, ephemeral=True, makepath=True)
+
+        self.call(f"writing {path}", put)
+
     def names(self, path: str) -> list[str]:
         """Names below `path`, sorted; none where there is no such node."""
         try:

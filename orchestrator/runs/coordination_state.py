@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered
-from orchestrator.runs.guards import GuardSaid
+from orchestrator.runs.guards import GuardSaid, SiteGuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
@@ -160,7 +160,8 @@ class CoordinationState:
     `denials`: by cluster, the access rules with which runs keep applications off it, each with the run's id.
     `evacuated`: by cluster, sites whose brokers were put last, and how assignments stood before;
     `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before;
-    `quorums`: by cluster, what was changed of its metadata quorum.
+    `quorums`: by cluster, what was changed of its metadata quorum; `sites_off`: by cluster, sites at which
+    no server of it is to run, and then in `site_guards` by server what guards of that cluster say.
     """
 
     holder: str
@@ -178,3 +179,5 @@ class CoordinationState:
     evacuated: Mapping[str, Evacuated] = field(default_factory=dict)
     lowered: Mapping[str, MinInsyncLowered] = field(default_factory=dict)
     quorums: Mapping[str, Quorum] = field(default_factory=dict)
+    sites_off: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    site_guards: Mapping[str, Mapping[str, SiteGuardSaid]] = field(default_factory=dict)

@@ -24,6 +24,8 @@ from orchestrator.runs.facts_within_clusters import (
     QuorumRestoring,
     QuorumWhole,
     SiteEvacuated,
+    SitesOff,
+    SitesOn,
     SitesReturned,
 )
 from orchestrator.runs.primaries import PrimaryRecord
@@ -198,6 +200,8 @@ Body: TypeAlias = (
     | SitesReturned
     | MinInsyncLowered
     | MinInsyncRestored
+    | SitesOff
+    | SitesOn
     | QuorumForced
     | QuorumFormed
     | QuorumRestoring
@@ -223,6 +227,8 @@ KINDS: Mapping[str, type[Body]] = {
     "sites_returned": SitesReturned,
     "min_insync_lowered": MinInsyncLowered,
     "min_insync_restored": MinInsyncRestored,
+    "sites_off": SitesOff,
+    "sites_on": SitesOn,
     "quorum_forced": QuorumForced,
     "quorum_formed": QuorumFormed,
     "quorum_restoring": QuorumRestoring,
@@ -332,6 +338,8 @@ def _about(body: Body) -> tuple[Any, ...]:
             | SitesReturned()
             | MinInsyncLowered()
             | MinInsyncRestored()
+            | SitesOff()
+            | SitesOn()
             | QuorumForced()
             | QuorumFormed()
             | QuorumRestoring()

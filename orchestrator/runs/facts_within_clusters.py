@@ -65,6 +65,21 @@ class MinInsyncRestored:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SitesOff:
+    """Servers of `cluster` at these sites are to be off from here on: guards of theirs start none."""
+
+    cluster: str
+    sites: tuple[str, ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class SitesOn:
+    """Servers of `cluster` may run at all of its sites again."""
+
+    cluster: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class QuorumForced:
     """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
 

@@ -47,6 +47,21 @@ class GuardSaid:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteGuardSaid:
+    """What the guard of a stretched cluster's server says, as long as its session lives.
+
+    `state`: *held* while it starts nothing, for `reason`. `by_hand`: who had it started without an answer.
+    """
+
+    site: str
+    state: Literal["held", "runs"]
+    reason: str = ""
+    by_hand: str = ""
+    host: str = ""
+    at_s: float = 0.0
+
+
 def kept_closed(
     said: Collection[GuardSaid],
     brokers: int,

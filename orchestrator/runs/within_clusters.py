@@ -14,6 +14,8 @@ from orchestrator.runs.facts_within_clusters import (
     QuorumRestoring,
     QuorumWhole,
     SiteEvacuated,
+    SitesOff,
+    SitesOn,
     SitesReturned,
     TopicOrder,
 )
@@ -32,25 +34,28 @@ class Quorum:
     """How often the quorum of a cluster was changed, and what stands of that.
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
-    that it has come about, and nobody has begun to put the files back.
+    that it has come about, and nobody has begun to put the files back; `is_restoring`: somebody has.
     """
 
     generation: int = 0
     forced: QuorumForced | None = None
     formed: QuorumFormed | None = None
+    is_restoring: bool = False
 
 
+QUORUM_FACTS = (QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole)
+"""What `quorums` wants to know."""
+SITE_FACTS = (SitesOff, SitesOn)
+"""What `sites_off` wants to know."""
 WITHIN_CLUSTERS = (
     SiteEvacuated,
     SitesReturned,
     MinInsyncLowered,
     MinInsyncRestored,
-    QuorumForced,
-    QuorumFormed,
-    QuorumRestoring,
-    QuorumWhole,
+    *SITE_FACTS,
+    *QUORUM_FACTS,
 )
-"""What `evacuated_sites`, `lowered_topics` and `quorums` want to know."""
+"""What all functions here want to know."""
 
 
 def evacuated_sites(facts: Iterable[Fact]) -> dict[str, Evacuated]:
@@ -110,6 +115,20 @@ def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
     return found
 
 
+def sites_off(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
+    """By cluster the sites at which no server of it is to run."""
+    found: dict[str, tuple[str, ...]] = {}
+    for fact in standing(facts):
+        match fact.body:
+            case SitesOff() as off:
+                found[off.cluster] = tuple(dict.fromkeys([*found.get(off.cluster, ()), *off.sites]))
+            case SitesOn() as on:
+                found.pop(on.cluster, None)
+            case _:
+                pass
+    return found
+
+
 def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
     """By cluster what was changed of its quorum."""
     found: dict[str, Quorum] = {}
@@ -120,7 +139,7 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
             case QuorumRestoring() as restoring if restoring.cluster in found:
-                found[restoring.cluster] = replace(found[restoring.cluster], formed=None)
+                found[restoring.cluster] = replace(found[restoring.cluster], formed=None, is_restoring=True)
             case QuorumWhole() as whole:
                 found[whole.cluster] = Quorum(whole.generation)
             case _:

@@ -54,6 +54,7 @@ from orchestrator.topology.servers import (
 
 __all__ = [
     "KAFKA_INTERNAL_TOPICS",
+    "BootGuard",
     "Cluster",
     "ConnectClient",
     "Consumer",
@@ -139,6 +140,17 @@ class Failover:
     def cooldown_s(self) -> float:
         """`quiet_after_move_s`, or its default."""
         return QUIET_AFTER_MOVE_S if self.quiet_after_move_s is None else self.quiet_after_move_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class BootGuard:
+    """How guards start the servers of stretched clusters."""
+
+    without_answer: Literal["wait", "start"] | None = None
+    """What a server does that is to start while the coordination ensemble does not answer. By default it
+    waits where two sites decide the quorum of its cluster, since either could decide alone, and starts
+    elsewhere.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -247,6 +259,8 @@ class Topology(_Lookups):
     """Applications that read."""
     failover: Failover = field(default_factory=Failover)
     """What a failover may cost, and how old what it builds on may be."""
+    boot_guard: BootGuard = field(default_factory=BootGuard)
+    """How guards start the servers of stretched clusters."""
     links: tuple[Link, ...] = ()
     """What is known of the network between data centres."""
     coordination: Coordination | None = None

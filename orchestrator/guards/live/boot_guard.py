@@ -83,7 +83,7 @@ def start_broker(guarded: Guarded) -> int:
     try:
         return GuardedBroker(guarded).run()
     except (DcctlError, OSError) as error:
-        return _nothing_started(error)
+        return nothing_started(error)
 
 
 _HELP = {
@@ -143,11 +143,12 @@ def main(arguments: Sequence[str]) -> int:
         from orchestrator.adapters.child_process import end_as  # noqa: PLC0415
         from orchestrator.guards.live import guarded_broker  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
-        return _nothing_started(missing_package(error) or error)
+        return nothing_started(missing_package(error) or error)
     return end_as(start_broker(guarded))
 
 
-def _nothing_started(error: Exception) -> int:
+def nothing_started(error: Exception) -> int:
+    """Why a guard starts nothing at all, in the service's log; the exit status for that."""
     print(f"dcctl guard: nothing was started: {error}", file=sys.stderr, flush=True)  # noqa: T201
     return 1
 

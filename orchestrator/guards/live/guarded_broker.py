@@ -10,21 +10,18 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from orchestrator.adapters.child_process import adopt_orphans, kill_descendants, start_child
+from orchestrator.adapters.child_process import adopt_orphans
 from orchestrator.adapters.zookeeper import Coordination, HeldLock
 from orchestrator.errors import DcctlError
 from orchestrator.guards.guard_events import (
     Ask,
     Begun,
-    Ended,
     Event,
     Exit,
     Heard,
@@ -44,19 +41,17 @@ from orchestrator.guards.guard_events import (
 )
 from orchestrator.guards.guarding import Guard, decide
 from orchestrator.guards.live.boot_guard import Guarded, refuse_slips
+from orchestrator.guards.live.child import ENDING, PASSED_ON, GuardedChild, close, in_words, log, now_s
 from orchestrator.guards.live.guard_reading import GuardReading, guards_path
 from orchestrator.runs.guards import GuardSaid
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.topology.loading import load_topology
 
 _TICK_S = 0.2
-_KILL_TIMEOUT_S = 10.0
 _ANSWER_TIMEOUT_S = 3.0
 _LISTENS_EVERY_S = 0.2
 # The ensemble of a new estate comes up beside its first brokers.
 _NEW_WAITS_TIMES = 6
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_OTHER = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _KAFKA_LISTENS_AT = "PLAINTEXT://:9092"
 
 
@@ -85,12 +80,12 @@ class GuardedBroker:
             lambda: coordination_connection(topology),
             lambda event: self._inbox.put((None, event)),
         )
-        self._process: subprocess.Popen[bytes] | None = None
+        self._broker = GuardedChild(lambda process, event: self._inbox.put((process, event)))
 
     def run(self) -> int:
         """Start it, and see to it. Returns the broker's exit status, negative for a signal that ended it."""
         adopt_orphans()
-        for number in (*_ENDING, *_OTHER):
+        for number in (*ENDING, *PASSED_ON):
             signal.signal(number, self._told)
         self._ensemble.start()
         wait_s = self._guarded.wait_s * (_NEW_WAITS_TIMES if self._ensemble.is_new else 1)
@@ -100,13 +95,13 @@ class GuardedBroker:
                 process, event = self._inbox.get(timeout=_TICK_S)
             except Empty:
                 process, event = None, Ticked(now_s())
-            if process is not None and process is not self._process:
+            if process is not None and process is not self._broker.process:
                 continue  # of a broker that is gone
             self._guard, instructions = decide(self._guard, event)
             for instruction in instructions:
                 if isinstance(instruction, Exit):
                     # A command that does not become the broker may end before it.
-                    self._kill()
+                    self._broker.kill()
                     self._ensemble.end()
                     return instruction.status
                 self._carry_out(instruction)
@@ -118,28 +113,17 @@ class GuardedBroker:
             case Start(is_open):
                 self._start(self._guarded.opened if is_open else self._guarded.closed)
             case PassOn(number):
-                self._send(number)
+                self._broker.send(number)
             case Stop():
-                self._send(signal.SIGTERM)
+                self._broker.send(signal.SIGTERM)
             case Kill():
-                self._kill()
+                self._broker.kill()
             case Log(text):
-                _log(text)
-
-    @staticmethod
-    def _kill() -> None:
-        left = kill_descendants(_KILL_TIMEOUT_S)
-        if left:
-            _log(f"cannot be killed: {', '.join(f'process {process.pid}' for process in left)}")
+                log(text)
 
     def _start(self, properties: Path) -> None:
-        process = self._process = start_child(self._guarded.command_with(properties))
-        for watch in (self._await_end, self._await_listener):
-            threading.Thread(target=watch, args=(process, properties), daemon=True).start()
-
-    def _await_end(self, process: subprocess.Popen[bytes], _properties: Path) -> None:
-        status = process.wait()
-        self._inbox.put((process, Ended(now_s(), status)))
+        process = self._broker.start(self._guarded.command_with(properties))
+        threading.Thread(target=self._await_listener, args=(process, properties), daemon=True).start()
 
     def _await_listener(self, process: subprocess.Popen[bytes], properties: Path) -> None:
         while process.poll() is None:
@@ -149,12 +133,7 @@ class GuardedBroker:
             time.sleep(_LISTENS_EVERY_S)
 
     def _told(self, number: int, _frame: object) -> None:
-        self._inbox.put((None, Told(now_s(), number, ends=number in _ENDING)))
-
-    def _send(self, number: int) -> None:
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.send_signal(number)
+        self._inbox.put((None, Told(now_s(), number, ends=number in ENDING)))
 
 
 class _Ensemble:
@@ -197,7 +176,7 @@ class _Ensemble:
             try:
                 answer = self._done(job)
             except Exception as error:  # noqa: BLE001 - without an answer the guard would never ask again
-                answer = _unanswered(job, f"the guard itself has failed ({_in_words(error)})")
+                answer = _unanswered(job, f"the guard itself has failed ({in_words(error)})")
             if answer is not None:
                 self._tell(answer)
 
@@ -226,9 +205,9 @@ class _Ensemble:
         except DcctlError as error:
             problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody has said that the broker may be open
-            problem = f"the journal cannot be understood ({_in_words(error)})"
+            problem = f"the journal cannot be understood ({in_words(error)})"
         self._connection = None
-        _close(connection)
+        close(connection)
         return Heard(now_s(), None, problem, said)
 
     def _turn_taken(self) -> TurnAnswered:
@@ -241,11 +220,11 @@ class _Ensemble:
         except DcctlError as error:
             problem = error.problem
         except Exception as error:  # noqa: BLE001 - whatever it is, the turn is not this server's
-            problem = f"its turn cannot be taken: {_in_words(error)}"
+            problem = f"its turn cannot be taken: {in_words(error)}"
         else:
             self._turn = coordination, lock
             return TurnAnswered(now_s(), is_ours=True)
-        _close(coordination)
+        close(coordination)
         return TurnAnswered(now_s(), is_ours=False, problem=problem)
 
     def _leave_turn(self) -> None:
@@ -255,8 +234,8 @@ class _Ensemble:
             try:
                 lock.release()
             except Exception as error:  # noqa: BLE001 - the end of the session lets go of it as well
-                _log(f"its turn to open could not be released ({_in_words(error)}): its session is ended")
-            _close(coordination)
+                log(f"its turn to open could not be released ({in_words(error)}): its session is ended")
+            close(coordination)
 
     def _say(self, coordination: Coordination, says: Saying) -> None:
         said = GuardSaid(
@@ -280,28 +259,8 @@ def _unanswered(job: Ask | TakeTurn | LeaveTurn, problem: str) -> Heard | TurnAn
         case TakeTurn():
             return TurnAnswered(now_s(), is_ours=False, problem=problem)
         case LeaveTurn():
-            _log(problem)
+            log(problem)
     return None
-
-
-def _close(coordination: Coordination | None) -> None:
-    """A connection that is not used any more, whatever becomes of it."""
-    if coordination is None:
-        return
-    try:
-        coordination.close()
-    except Exception as error:  # noqa: BLE001 - the next question has a connection of its own
-        _log(f"a connection to the coordination ensemble was not closed cleanly ({_in_words(error)})")
-
-
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def now_s() -> float:
-    """Seconds of a clock that never goes back, and that goes on while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)
 
 
 def broker_id(properties: Path) -> int | None:
@@ -335,7 +294,3 @@ def _is_open(address: str) -> bool:
             return True
     except (OSError, ValueError):
         return False
-
-
-def _log(text: str) -> None:
-    print(f"dcctl guard: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the service's own log

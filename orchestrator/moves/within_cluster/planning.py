@@ -40,6 +40,11 @@ def quorum_of(seen: Snapshot, cluster: str) -> Quorum:
     return seen.coordination.value.quorums.get(cluster, Quorum()) if seen.coordination.value else Quorum()
 
 
+def sites_off_of(seen: Snapshot, cluster: str) -> tuple[str, ...]:
+    """Sites at which, as it is recorded, no server of it is to run."""
+    return seen.coordination.value.sites_off.get(cluster, ()) if seen.coordination.value else ()
+
+
 def common_gates(topology: Topology, seen: Snapshot, request: ClusterRequest) -> tuple[GateResult, ...]:
     """Those of every verb within a cluster."""
     cluster = request.cluster

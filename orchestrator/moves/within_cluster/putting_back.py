@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
@@ -14,6 +16,7 @@ from orchestrator.moves.within_cluster.planning import (
     placement_of,
     plan_of,
     quorum_of,
+    sites_off_of,
 )
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.quorum.gates import (
@@ -23,7 +26,9 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
+from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
 from orchestrator.ports.voters import VotersSeen
+from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.snapshot.snapshot import Snapshot
@@ -40,7 +45,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
-    is_forced = quorum.forced is not None
+    is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
     gates = (
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
@@ -50,11 +55,13 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
                 *gates_of_voters(view.voters, cluster, described, described.datacenters, quorum),
             )
             if is_forced
+            else (sites_returned(view.placement, _guards(seen, cluster), cluster, described, off),)
+            if off
             else (isr_full(view.placement, cluster, recorded),)
         ),
     )
     done = ""
-    if recorded <= set(unseen) and not any(row.could_lead for row in rows) and not is_forced:
+    if recorded <= set(unseen) and not any(row.could_lead for row in rows) and not (is_forced or off):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
@@ -63,9 +70,13 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
     if quorum.formed is not None and voters is not None and _are_all(voters, described):
         with book.section("one quorum", on_failure="stop"):
             whole = restore_quorum(book, cluster, described, voters, quorum)
+            order = [behind(whole, because="brokers that were away need the quorum")]
+    if not is_done(gates, done) and (off or order):
         with book.section("in sync", on_failure="stop"):
-            because = "brokers that were away need the quorum"
-            synced = book.add(AwaitInSync(cluster=cluster), after=[behind(whole, because=because)])
+            if off:
+                let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
+                order = [behind(let, because="guards start brokers that were away once they may run")]
+            synced = book.add(AwaitInSync(cluster=cluster), after=order)
             order = [behind(synced, because="every replica is in sync, and counts again")]
     if not is_done(gates, done):
         with book.section("lead as before", on_failure="stop"):
@@ -81,7 +92,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
                 order = [behind(book.add(restore, after=order), because="who stands first is elected")]
             book.add(ElectPreferred(cluster=cluster), after=order)
     lost = quorum.forced.sites if quorum.forced is not None else ()
-    sites = dict.fromkeys([*lost, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
+    sites = dict.fromkeys([*lost, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
     where = f" at {listed(sites)}" if sites else ""
     whole_again = "; all voters are one quorum again" if is_forced else ""
     facts = {
@@ -91,6 +102,10 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
         "restored": list(lowered.before) if lowered else [],
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+
+
+def _guards(seen: Snapshot, cluster: str) -> Mapping[str, SiteGuardSaid]:
+    return seen.coordination.value.site_guards.get(cluster, {}) if seen.coordination.value else {}
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

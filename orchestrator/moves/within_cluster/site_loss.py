@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.loss_gates import (
@@ -21,6 +21,7 @@ from orchestrator.moves.within_cluster.planning import (
     placement_of,
     plan_of,
     quorum_of,
+    sites_off_of,
 )
 from orchestrator.moves.within_cluster.quorum.gates import (
     UNSUPPORTED,
@@ -34,6 +35,7 @@ from orchestrator.moves.within_cluster.quorum.steps import (
     survivors_of,
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
+from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
 from orchestrator.moves.within_cluster.writes import chosen, stopped, unsettled
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
@@ -93,28 +95,24 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     waiting = unsettled(placement)
     voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
-    is_whole = not (waiting or needed or forms or halted_voters)
+    is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
+    is_whole = not (waiting or needed or forms or halted_voters) and is_fenced
     done = f"every topic of {cluster} can be written with acks=all" if is_whole else ""
+    way = _Way(
+        cluster=cluster,
+        sites=sites,
+        quorum=quorum,
+        voters=voters,
+        is_fenced=is_fenced,
+        forms=forms,
+        halted_voters=halted_voters,
+        lost_brokers=lost_brokers,
+        to_lower=to_lower,
+        stays=stays,
+    )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
-        formed: list[After] = []
-        if forms:
-            with book.section("form a quorum", on_failure="stop"):
-                stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum)
-                formed = [behind(whole, because="without a quorum nobody is elected")]
-            with book.section("the other voters", on_failure="stop"):
-                start_rest(book, cluster, voters, stopped_voters, (whole,))
-        elif halted_voters:
-            with book.section("the other voters", on_failure="stop"):
-                start_stopped(book, cluster, voters, quorum)
-        with book.section("take writes", on_failure="stop"):
-            led = book.add(AwaitLeaders(cluster=cluster, without=lost_brokers), after=formed)
-            order = [behind(led, because="leaders first, then settings")]
-            if to_lower:
-                lower = LowerMinInsync(cluster=cluster, sites=sites, topics=to_lower)
-                lowered = book.add(lower, after=order)
-                order = [behind(lowered, because="what was asked for is looked at")]
-            book.add(SeeWritable(cluster=cluster, but_for=stays), after=order)
+        _write(book, way)
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
     said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
@@ -131,6 +129,49 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain."""
+
+    cluster: str
+    sites: tuple[str, ...]
+    quorum: Quorum
+    voters: VotersSeen
+    is_fenced: bool
+    forms: bool
+    halted_voters: bool
+    lost_brokers: tuple[str, ...]
+    to_lower: dict[str, int]
+    stays: tuple[str, ...]
+
+
+def _write(book: Runbook, way: _Way) -> None:
+    cluster, formed = way.cluster, list[After]()
+    if not way.is_fenced:
+        with book.section("keep the site off", on_failure="stop"):
+            fenced = book.add(FenceSite(cluster=cluster, sites=way.sites))
+            formed = [behind(fenced, because="what comes back by itself must not decide with the others")]
+    if way.forms:
+        with book.section("form a quorum", on_failure="stop"):
+            stopped_voters, whole = form_quorum(
+                book, cluster, way.voters, way.sites, way.quorum, after=formed
+            )
+            formed = [behind(whole, because="without a quorum nobody is elected")]
+        with book.section("the other voters", on_failure="stop"):
+            start_rest(book, cluster, way.voters, stopped_voters, (whole,))
+    elif way.halted_voters:
+        with book.section("the other voters", on_failure="stop"):
+            start_stopped(book, cluster, way.voters, way.quorum)
+    with book.section("take writes", on_failure="stop"):
+        led = book.add(AwaitLeaders(cluster=cluster, without=way.lost_brokers), after=formed)
+        order = [behind(led, because="leaders first, then settings")]
+        if way.to_lower:
+            lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
+            lowered = book.add(lower, after=order)
+            order = [behind(lowered, because="what was asked for is looked at")]
+        book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
 
 
 def _continuing(

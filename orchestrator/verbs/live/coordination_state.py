@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
+from orchestrator.guards.live.site_words import site_guards_said
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.estate_record import ClusterIds, cluster_ids
 from orchestrator.runs.live.earlier_runs import earlier_runs
@@ -12,7 +13,13 @@ from orchestrator.runs.live.estate_record import written_facts
 from orchestrator.runs.live.holds import read_holds
 from orchestrator.runs.live.journal import lock_path
 from orchestrator.runs.primaries import primaries_of
-from orchestrator.runs.within_clusters import WITHIN_CLUSTERS, evacuated_sites, lowered_topics, quorums
+from orchestrator.runs.within_clusters import (
+    WITHIN_CLUSTERS,
+    evacuated_sites,
+    lowered_topics,
+    quorums,
+    sites_off,
+)
 from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.standing_denials import denied_rules
@@ -56,6 +63,7 @@ def read_coordination(
     name = topology.name
     holder = None if own_lock else coordination.holder(lock_path(name))
     within = written_facts(coordination, name, WITHIN_CLUSTERS) if with_changes else ()
+    off = sites_off(within)
     return CoordinationState(
         str(holder or ""),
         earlier_runs(coordination, name, without=own_run, effects=effects) if with_runs else (),
@@ -66,4 +74,6 @@ def read_coordination(
         evacuated=evacuated_sites(within),
         lowered=lowered_topics(within),
         quorums=quorums(within),
+        sites_off=off,
+        site_guards={cluster: site_guards_said(coordination, name, cluster) for cluster in off},
     )

@@ -6,28 +6,15 @@ and all weights are commented out; in server.properties the static list of voter
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
+from orchestrator.ports.voter_lines import GROUPING, LIST, SERVER, voters_in
 from orchestrator.ports.voters import FileChange, LineChange, Voter
-
-_SERVER = re.compile(r"\s*server\.(\d+)\s*[=:]")
-_GROUPING = re.compile(r"\s*(group|weight)\.\d+\s*[=:]")
-_LIST = re.compile(r"(\s*controller\.quorum\.voters\s*[=:]\s*)(.*)")
 
 
 def voters_listed(voter: Voter) -> dict[int, str]:
-    """The voters that its file names: id -> `host:port` (ZooKeeper: the peer port)."""
-    found: dict[int, str] = {}
-    for _, line in voter.lines:
-        if server := _SERVER.match(line):
-            host_and_ports = line[server.end() :].strip().partition(";")[0]
-            host, _, ports = host_and_ports.partition(":")
-            found[int(server[1])] = f"{host}:{ports.partition(':')[0]}"
-        elif listed := _LIST.match(line):
-            rows = (row.partition("@") for row in listed[2].split(",") if row.strip())
-            found |= {int(number): address.strip() for number, _, address in rows if number.strip().isdigit()}
-    return found
+    """The voters that its file names. See `voters_in`."""
+    return voters_in(line for _, line in voter.lines)
 
 
 def left_alone(voter: Voter, kept: Collection[int]) -> FileChange:
@@ -55,7 +42,7 @@ def put_back(change: FileChange, now: str) -> FileChange:
 
 
 def _line_of(line: str, kept: Collection[int]) -> str:
-    server, grouping, listed = _SERVER.match(line), _GROUPING.match(line), _LIST.match(line)
+    server, grouping, listed = SERVER.match(line), GROUPING.match(line), LIST.match(line)
     if grouping or (server and int(server[1]) not in kept):
         return f"#{line}"
     if listed:

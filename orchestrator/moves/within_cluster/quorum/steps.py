@@ -15,13 +15,19 @@ from orchestrator.moves.within_cluster.quorum.effects import (
 from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back, voters_listed
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.effect import Handle
-from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.topology.model import Cluster
 
 
 def form_quorum(
-    book: Runbook, cluster: str, voters: VotersSeen, lost: Sequence[str], quorum: Quorum
+    book: Runbook,
+    cluster: str,
+    voters: VotersSeen,
+    lost: Sequence[str],
+    quorum: Quorum,
+    *,
+    after: Sequence[After],
 ) -> tuple[Handle[VotersStopped], Handle[object]]:
     """All survivors stopped, all files changed, the one that has most started with just enough others.
 
@@ -43,7 +49,8 @@ def form_quorum(
             files=files,
             left=sites,
             lost=left_out,
-        )
+        ),
+        after=after,
     )
     stopped = book.add(
         StopVoters(cluster=cluster, sites=sites, servers=tuple(kept)),
