@@ -164,7 +164,7 @@ def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSO
     summary = f"{target} is up again; where everything was moved away, "
     summary += "applications are kept out: dcctl failback FILE"
     if waiting:
-        summary = f"{target} is back; {', '.join(waiting)} has no quorum before another site is up"
+        summary = f"{target} is back; {'; '.join(f'{name} {why}' for name, why in waiting.items())}"
     _emit_fault(simulation, target, as_json, summary)
 
 

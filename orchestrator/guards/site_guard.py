@@ -57,7 +57,7 @@ def site_word(about: SiteServer, facts: Iterable[Fact]) -> SiteWord:
     quorum = quorums(facts).get(about.cluster, Quorum())
     if about.is_voter and quorum.forced is not None:
         return _of_voter(about, quorum, quorum.forced.kept)
-    if about.site in sites_off(facts).get(about.cluster, ()):
+    if about.site in sites_off(facts, of_voters=about.is_voter).get(about.cluster, ()):
         reason = f"{about.site} is recorded as off for {about.cluster}: `dcctl failback` lets it run again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     return SiteWord(may_start=True, must_stop=False, reason=f"{about.site} is not recorded as off")

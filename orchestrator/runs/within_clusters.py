@@ -115,8 +115,11 @@ def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
     return found
 
 
-def sites_off(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
-    """By cluster the sites at which no server of it is to run."""
+def sites_off(facts: Iterable[Fact], *, of_voters: bool = False) -> dict[str, tuple[str, ...]]:
+    """By cluster the sites at which no server of it is to run; `of_voters`: none of its voters.
+
+    These run again before the brokers do, once all of them are one quorum.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for fact in standing(facts):
         match fact.body:
@@ -124,6 +127,8 @@ def sites_off(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
                 found[off.cluster] = tuple(dict.fromkeys([*found.get(off.cluster, ()), *off.sites]))
             case SitesOn() as on:
                 found.pop(on.cluster, None)
+            case QuorumWhole() as whole if of_voters:
+                found.pop(whole.cluster, None)
             case _:
                 pass
     return found

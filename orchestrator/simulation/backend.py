@@ -45,7 +45,8 @@ class ServerProgram:
 
     `kafka` is Kafka's version, None for a ZooKeeper of any. `properties` is its configuration among its
     host's files, and its logs go beside it, to `logs`. `options` are further ones of its JVM. With
-    `guard`, the options of dcctl's boot guard, it starts behind that.
+    `guard`, the options of dcctl's boot guard, it starts behind that, and with those of the guard of
+    stretched clusters in `site_guard` behind that one.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ServerProgram:
     storage: Storage | None = None
     options: tuple[str, ...] = ()
     guard: tuple[str, ...] = ()
+    site_guard: tuple[str, ...] = ()
     autorestart: bool = False
     stop_timeout_s: int = 10
 

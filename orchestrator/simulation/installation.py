@@ -170,7 +170,8 @@ class Installer:
             settings = zookeepers.ensemble_properties(
                 server, ensemble, machines, is_hierarchical=is_hierarchical, data=host.files.place(data)
             )
-            self._install_zookeeper(host, server.program, settings)
+            guard = self._site_guard(server, f"{server.program}/zoo.cfg")
+            self._install_zookeeper(host, server.program, settings, site_guard=guard)
         for node in self.simulation.estate.nodes_of(cluster):
             closed, opened = (
                 servers.zookeeper_mode_properties(
@@ -212,6 +213,7 @@ class Installer:
             heap_mb=_BROKER_HEAP_MB if node.is_broker else _CONTROLLER_HEAP_MB,
             storage=storage,
             guard=self._guard(node, properties, closed_properties) if node.is_broker and is_source else (),
+            site_guard=self._site_guard(node, properties),
             # In ZooKeeper mode a broker that returns before its old session has expired finds its place
             # taken, and ends (`KafkaZkClient.CheckedEphemeral`).
             autorestart=self._cluster(node.cluster).metadata == "zookeeper",
@@ -232,6 +234,19 @@ class Installer:
         }
         return tuple(word for pair in given.items() for word in pair)
 
+    def _site_guard(self, server: KafkaNode | ZooKeeperNode, config: str) -> tuple[str, ...]:
+        """Options of the guard before a server of a cluster that lies at several sites; none elsewhere."""
+        if len(self._cluster(server.cluster).datacenters) == 1:
+            return ()
+        given = {
+            "--file": str(self.simulation.topology_at(server.dc)),
+            "--cluster": server.cluster,
+            "--site": server.dc,
+            "--server": server.program,
+            "--config": str(self._host(server).files.place(config)),
+        }
+        return tuple(word for pair in given.items() for word in pair)
+
     def _install_coordination(self) -> None:
         server, host = self.simulation.estate.coordination, self.simulation.coordination
         names = self._known_as(server)
@@ -241,7 +256,9 @@ class Installer:
         settings = zookeepers.coordination_properties(binding, data, tls)
         self._install_zookeeper(host, server.program, settings)
 
-    def _install_zookeeper(self, host: Host, name: str, settings: Mapping[str, str]) -> None:
+    def _install_zookeeper(
+        self, host: Host, name: str, settings: Mapping[str, str], *, site_guard: tuple[str, ...] = ()
+    ) -> None:
         properties = f"{name}/zoo.cfg"
         host.files.write(properties, servers.java_properties(settings))
         host.install(
@@ -252,6 +269,7 @@ class Installer:
                     kafka=None,
                     properties=properties,
                     heap_mb=_ZOOKEEPER_HEAP_MB,
+                    site_guard=site_guard,
                 )
             ]
         )

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import SimulationError
+from orchestrator.runs.live.coordination import coordination_connection
+from orchestrator.runs.live.estate_record import written_facts
+from orchestrator.runs.within_clusters import SITE_FACTS, sites_off
 from orchestrator.simulation.addresses import OPERATOR, Address, bootstrap
 from orchestrator.simulation.backend import Backend, Host, Machines, backend_named
 from orchestrator.simulation.completion import topology_completed, topology_text
@@ -155,21 +158,39 @@ class Simulation:
                 f"its places: {', '.join(sorted(known))}",
             )
 
-    def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> tuple[str, ...]:
+    def await_site(self, dc: str, on_progress: OnProgress, timeout_s: float = 120.0) -> dict[str, str]:
         """Wait until the brokers and Connect workers of a data centre that was restarted serve again.
 
-        All replicas on living brokers are in sync then. Returns the clusters that cannot serve yet: stretched
-        ones whose quorum needs another site that is not up. Raises `SimulationError` if a server has died,
-        or after `timeout_s`.
+        All replicas on living brokers are in sync then. Returns the clusters that cannot serve there yet, and
+        why: of stretched ones guards may hold the servers, or the quorum needs another site that is not up.
+        Raises `SimulationError` if a server has died, or after `timeout_s`.
         """
         crew = Crew(dc, on_progress, timeout_s)
         live = [site for site in self.sites if self.sites[site].state == "up"]
         here = {
             name: cluster for name, cluster in self.topology.clusters.items() if dc in cluster.datacenters
         }
-        can_serve = [name for name, cluster in here.items() if has_quorum(cluster, live)]
+        off = self._sites_off()
+        waiting = {
+            name: "has no quorum before another site is up"
+            for name, cluster in here.items()
+            if not has_quorum(cluster, live)
+        }
+        waiting |= {
+            name: "is held by its guards: dcctl failback FILE" for name in here if dc in off.get(name, ())
+        }
+        can_serve = [name for name in here if name not in waiting]
         crew.run([partial(self._await_cluster, crew, name, dc, live) for name in can_serve])
-        return tuple(name for name in here if name not in can_serve)
+        return waiting
+
+    def _sites_off(self) -> dict[str, tuple[str, ...]]:
+        """By cluster the sites that its guards keep off."""
+        coordination = coordination_connection(self.topology)
+        coordination.open()
+        try:
+            return sites_off(written_facts(coordination, self.topology.name, SITE_FACTS))
+        finally:
+            coordination.close()
 
     def _await_cluster(self, crew: Crew, name: str, dc: str, live: Collection[str]) -> None:
         """Of a stretched cluster only what is switched on is waited for."""

@@ -119,7 +119,7 @@ class Rehearsal:
         self.simulation.site(dc).restart()
         if fate.control_plane == "needs-procedure":
             self._must("failback")
-        assert self.simulation.await_site(dc, self._progress, _RETURN_S) == ()
+        assert self.simulation.await_site(dc, self._progress, _RETURN_S) == {}
         for topic in self.simulation.topology.topics_of(self.cluster):
             self._set_min_insync(topic.name, topic.min_insync_replicas)
         offsets = self.simulation.topology.clusters[self.cluster].internal_topic(OFFSETS_TOPIC)

@@ -149,6 +149,7 @@ def test_each_way_has_its_steps() -> None:
         "elect-preferred",
     ]
     assert [step.action for step in site_loss_plan().steps] == [
+        "fence-site",
         "await-leaders",
         "lower-min-insync",
         "see-writable",

@@ -150,7 +150,7 @@ def test_servers_stop_and_a_lost_host_takes_its_files_along(simulation: Simulati
     with pytest.raises(SimulationError, match="cannot be reached"):
         host.files.read("broker-1/server.properties")
     host.restart()
-    assert simulation.await_site("dc1", lambda _stage, _detail: None) == ()
+    assert simulation.await_site("dc1", lambda _stage, _detail: None) == {}
     assert host.files.list("broker-1") == ("broker-1/closed.properties", "broker-1/server.properties")
     told = [(entry["kind"], entry["target"]) for entry in simulation.history.entries()]
     assert told == [("up", "stretched"), ("kill", "dc1/broker-2"), ("kill", "dc1"), ("restart", "dc1")]

@@ -18,13 +18,16 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     StopVoters,
 )
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
+from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
 from orchestrator.runs.registry import Registry
 
 WITHIN_CLUSTER_EFFECTS = Registry(
     AwaitInSync,
     AwaitLeaders,
     ElectPreferred,
+    FenceSite,
     FormQuorum,
+    LetSitesRun,
     LowerMinInsync,
     PutSiteLast,
     RecordGeneration,

@@ -12,7 +12,7 @@ from orchestrator.adapters.java.detection import Java, find_java
 from orchestrator.adapters.java.formatting import format_storage
 from orchestrator.adapters.java.runtime import KafkaRuntime, kafka_runtime, zookeeper_runtime
 from orchestrator.errors import DcctlError
-from orchestrator.guards.live import boot_guard
+from orchestrator.guards.live import boot_guard, site_guard
 from orchestrator.ports.program import Program
 from orchestrator.replication.engine import all_rehearsed
 from orchestrator.simulation.backend import ServerProgram
@@ -66,6 +66,8 @@ class JavaServers:
         if program.guard:
             words = [boot_guard.PLACE if word == str(properties) else word for word in command]
             command = [sys.executable, "-m", boot_guard.__name__, *program.guard, "--", *words]
+        if program.site_guard:
+            command = [sys.executable, "-m", site_guard.__name__, *program.site_guard, "--", *command]
         return Program(
             program.name,
             tuple(command),
