@@ -34,6 +34,25 @@ class LogEnd(NamedTuple):
     leader_epoch: int = -1
 
 
+class ReplicaEnd(NamedTuple):
+    """Where one replica's own log ends, whoever leads.
+
+    `leader_epoch`: of its last record; `log_end`: the offset behind it. `followed_until_s`: the newest time
+    that a record of its broker bears (Unix epoch seconds), in whichever of the logs that were asked about,
+    None where all are empty; `records_per_s`: how many came into this one in a second in the minutes before.
+    """
+
+    leader_epoch: int
+    log_end: int
+    followed_until_s: float | None = None
+    records_per_s: float | None = None
+
+    @property
+    def reaches(self) -> tuple[int, int]:
+        """What orders replicas: who has the highest epoch, and of these the longest log, has most."""
+        return self.leader_epoch, self.log_end
+
+
 class LogReach(NamedTuple):
     """How far one partition's log reaches, as its leader says.
 

@@ -64,6 +64,13 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         metavar="TOPIC,…|all",
         help="Within a stretched cluster: let these take writes, though they prefer consistency.",
     ),
+    accept_unclean: str = typer.Option(
+        "",
+        "--accept-unclean",
+        metavar="N|all",
+        help="Within a stretched cluster: where every replica in sync is lost, let whoever has most lead, "
+        "though no more than so many records are lost.",
+    ),
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
     accept_unread: list[str] = ACCEPT_UNREAD,
@@ -94,7 +101,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.moves.request import FailoverRequest, accepted_unread, refuse_unknown_site
     from orchestrator.moves.several import failovers_of
     from orchestrator.moves.support import refuse_unsupported
-    from orchestrator.moves.within_cluster.requests import SiteLossRequest
+    from orchestrator.moves.within_cluster.requests import SiteLossRequest, accepted_unclean
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live import failover_procedure as verb
@@ -121,6 +128,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             cluster=next(iter(topology.clusters)),
             attested=tuple(dict.fromkeys(attest_down)),
             lower_min_insync=names(lower_min_insync),
+            accept_unclean=accepted_unclean(accept_unclean),
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -130,9 +138,10 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return
-    if lower_min_insync:
-        problem = "is for a file with one cluster and no mirror"
-        raise UsageError("--lower-min-insync", problem, "along a mirror applications go to another cluster")
+    for option, word in (("--lower-min-insync", lower_min_insync), ("--accept-unclean", accept_unclean)):
+        if word:
+            problem = "is for a file with one cluster and no mirror"
+            raise UsageError(option, problem, "along a mirror applications go to another cluster")
     if accept_unfenced and not (attest_degraded and reason.strip()):
         raise UsageError(
             "--accept-unfenced",

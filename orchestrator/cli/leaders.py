@@ -191,7 +191,12 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
         yield f"whether a site is evacuated, or a setting lowered, is not known: {state.problem}"
         return
     if away := state.value.evacuated.get(name):
-        yield f"evacuated: {listed(away.sites)}; dcctl failback FILE puts leaders back"
+        said = (
+            f"evacuated: {listed(away.sites)}"
+            if away.sites
+            else "replicas stand in another order than before"
+        )
+        yield f"{said}; dcctl failback FILE puts leaders back"
     if lowered := state.value.lowered.get(name):
         rows = listed(f"{topic} {wanted}" for topic, wanted in lowered.lowered.items())
         without = f"min.insync.replicas lowered without {listed(lowered.sites)}"

@@ -21,6 +21,7 @@ from orchestrator.values import (
     LogEnd,
     LogReach,
     ReadContent,
+    ReplicaEnd,
     TopicPartition,
     WrittenRecord,
 )
@@ -174,6 +175,11 @@ class Kafka(Protocol):
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         """Let the first replica of each partition lead, where it is in sync."""
 
+    def elect_unclean(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica of each partition that is up lead, whatever it lacks; none that has a leader
+        changes it.
+        """
+
     def configs(
         self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
     ) -> dict[str, dict[str, str]]:
@@ -307,6 +313,15 @@ class LogEnds(Closed, Protocol):
         self, addresses: Iterable[str], epochs: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, EpochEnd | ClusterError]:
         """Where records up to a leader epoch end in each partition's log, or why nobody can tell."""
+
+
+class ReplicaEnds(Closed, Protocol):
+    """Where replicas' own logs end; see `adapters.kafka.replica_ends.ReplicaEndReader`."""
+
+    def ends(
+        self, replicas: Mapping[str, Sequence[TopicPartition]]
+    ) -> dict[str, dict[TopicPartition, ReplicaEnd | ClusterError] | ClusterError]:
+        """By the address of each broker, of each of these partitions, or why nobody can tell."""
 
 
 class EachBroker(Closed, Protocol):

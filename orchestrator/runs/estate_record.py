@@ -17,6 +17,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.runs.facts_within_clusters import (
+    LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
     QuorumForced,
@@ -198,6 +199,7 @@ Body: TypeAlias = (
     | SettingsBefore
     | SiteEvacuated
     | SitesReturned
+    | LongestFirst
     | MinInsyncLowered
     | MinInsyncRestored
     | SitesOff
@@ -225,6 +227,7 @@ KINDS: Mapping[str, type[Body]] = {
     "settings_before": SettingsBefore,
     "site_evacuated": SiteEvacuated,
     "sites_returned": SitesReturned,
+    "longest_first": LongestFirst,
     "min_insync_lowered": MinInsyncLowered,
     "min_insync_restored": MinInsyncRestored,
     "sites_off": SitesOff,
@@ -336,6 +339,7 @@ def _about(body: Body) -> tuple[Any, ...]:
         case (
             LogsAtDeparture()
             | SitesReturned()
+            | LongestFirst()
             | MinInsyncLowered()
             | MinInsyncRestored()
             | SitesOff()

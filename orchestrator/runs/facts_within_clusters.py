@@ -44,6 +44,17 @@ class SitesReturned:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class LongestFirst:
+    """The replica with the longest log was put first, where none in sync was left, to be elected.
+
+    `orders`: by topic, how the assignments that were changed stood before.
+    """
+
+    cluster: str
+    orders: Mapping[str, TopicOrder]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class MinInsyncLowered:
     """`min.insync.replicas` of topics was lowered at the loss of sites of `cluster`, for writes to go on.
 

@@ -30,6 +30,7 @@ _OPTIONS: Mapping[str, str] = {
     "without_coordination": "--without-coordination",
     "accept_cluster": "--accept-cluster",
     "lower_min_insync": "--lower-min-insync",
+    "accept_unclean": "--accept-unclean",
 }
 OPTIONS = frozenset({*_OPTIONS.values(), _LEAVE})
 """Options of which journals tell, besides the words for which steps wait."""

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
 from orchestrator.errors import DcctlError
-from orchestrator.ports.servers import Access, Kafka, LogEnds
+from orchestrator.ports.servers import Access, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.estate_record import Body
 
 B = TypeVar("B", bound=Body)
@@ -60,6 +60,9 @@ class Clusters(Protocol):
 
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
+
+    def replica_end_reader(self, name: str) -> ReplicaEnds:
+        """Who asks where replicas' own logs end. To be closed by whoever asked for it."""
 
     def warm_up(self, name: str) -> None:
         """Make a cluster's connection ready, so that nothing waits for it later."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.runs.estate_record import Fact, standing
 from orchestrator.runs.facts_within_clusters import (
+    LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
     QuorumForced,
@@ -23,7 +24,10 @@ from orchestrator.runs.facts_within_clusters import (
 
 @dataclass(frozen=True, slots=True)
 class Evacuated:
-    """What stands evacuated of a cluster: its sites, in order, and how assignments stood before."""
+    """What stands evacuated of a cluster: its sites, in order, and how assignments stood before.
+
+    Assignments whose longest replica was put first are among them, without a site.
+    """
 
     sites: tuple[str, ...]
     orders: Mapping[str, TopicOrder]
@@ -48,6 +52,7 @@ QUORUM_FACTS = (QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole)
 SITE_FACTS = (SitesOff, SitesOn)
 """What `sites_off` wants to know."""
 WITHIN_CLUSTERS = (
+    LongestFirst,
     SiteEvacuated,
     SitesReturned,
     MinInsyncLowered,
@@ -66,6 +71,10 @@ def evacuated_sites(facts: Iterable[Fact]) -> dict[str, Evacuated]:
             known = found.get(fact.body.cluster, Evacuated((), {}))
             sites = tuple(dict.fromkeys([*known.sites, fact.body.site]))
             found[fact.body.cluster] = Evacuated(sites, joined_orders(known.orders, fact.body.orders))
+        elif isinstance(fact.body, LongestFirst):
+            known = found.get(fact.body.cluster, Evacuated((), {}))
+            orders = joined_orders(known.orders, fact.body.orders)
+            found[fact.body.cluster] = Evacuated(known.sites, orders)
         elif isinstance(fact.body, SitesReturned):
             known = found.pop(fact.body.cluster, Evacuated((), {}))
             left = {name: order for name, order in known.orders.items() if name in fact.body.but_for}

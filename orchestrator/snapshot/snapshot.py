@@ -29,7 +29,7 @@ from orchestrator.snapshot.observation import (
 from orchestrator.snapshot.partial_view import PartialView
 from orchestrator.snapshot.rejoining import Past
 from orchestrator.snapshot.samples import SampleHistory
-from orchestrator.values import EpochEnd, LogEnd, TopicPartition
+from orchestrator.values import EpochEnd, LogEnd, ReplicaEnd, TopicPartition
 
 _NOT_ASKED: Part[Any] = Part("this look", 0.0, None, "it was not asked for")
 
@@ -49,7 +49,8 @@ class ClusterView:
     there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
     metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
-    connections. `cluster_id`: None where
+    connections. `replica_ends`: of partitions that nobody leads, by broker, where its replica's log ends, or
+    why nobody can tell. `cluster_id`: None where
     no broker answers, empty where it tells none.
     """
 
@@ -71,6 +72,7 @@ class ClusterView:
     min_insync: Part[Mapping[str, int]] = _NOT_ASKED
     voters: Part[VotersSeen] = _NOT_ASKED
     at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
+    replica_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

@@ -13,6 +13,7 @@ from orchestrator.values import (
     LogEnd,
     LogReach,
     PartitionPlace,
+    ReplicaEnd,
     TopicPartition,
 )
 from tests.opened import Opened
@@ -123,6 +124,29 @@ class TwinLogEnds(Held):
                 found[tp] = log.epoch_end(epoch)
         if any(isinstance(said, ClusterError) for said in found.values()):
             self.crew.wait_for(lambda: False, self._timeout_s)
+        return found
+
+
+class TwinReplicaEnds(Held):
+    """See `ports.servers.ReplicaEnds`."""
+
+    def ends(
+        self, replicas: Mapping[str, Sequence[TopicPartition]]
+    ) -> dict[str, dict[TopicPartition, ReplicaEnd | ClusterError] | ClusterError]:
+        self.record.see("see", self.name, "where logs of replicas end")
+        by_address = {broker.address: number for number, broker in self.cluster.brokers.items()}
+        return {address: self._of(by_address[address], wanted) for address, wanted in replicas.items()}
+
+    def _of(
+        self, broker: int, wanted: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, ReplicaEnd | ClusterError] | ClusterError:
+        if broker not in self.cluster.answering:
+            return ClusterError(self.subject, "does not answer", code="_TIMED_OUT")
+        found: dict[TopicPartition, ReplicaEnd | ClusterError] = {}
+        for tp in wanted:
+            log = self.cluster.log(tp)
+            assert log is not None
+            found[tp] = log.behind.get(broker, ReplicaEnd(log.epoch, log.end))
         return found
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from orchestrator.errors import ClusterError
 from orchestrator.estate.desired_acls import desired_acls
 from orchestrator.estate.desired_topics import desired_topics
 from orchestrator.topology.model import Topology
-from orchestrator.values import Acl, EpochEnd, TopicPartition
+from orchestrator.values import Acl, EpochEnd, ReplicaEnd, TopicPartition
 from tests.twin.voters import State, TwinQuorum
 
 OPERATOR = "User:operator"
@@ -51,7 +52,8 @@ class Broker:
 
 @dataclass
 class Log:
-    """One partition. `hidden`: the last records, which a replica in sync does not have yet.
+    """One partition. `hidden`: the last records, which a replica in sync does not have yet. `behind`: where
+    replicas end that are out of sync and were left behind.
 
     `epochs`: where each leader epoch began, as far as it has records; the last one is the leader's.
     """
@@ -63,6 +65,7 @@ class Log:
     start: int = 0
     epochs: dict[int, int] = field(default_factory=lambda: {0: 0})
     hidden: int = 0
+    behind: dict[int, ReplicaEnd | ClusterError] = field(default_factory=dict)
     writers: dict[str, tuple[float, bool]] = field(default_factory=dict)
 
     @property
@@ -318,6 +321,20 @@ class TwinCluster:
         if log is not None and log.replicas[0] in log.isr and log.leader != log.replicas[0]:
             log.leader = log.replicas[0]
             log.begin_epoch()
+
+    def elect_unclean(self, tp: TopicPartition) -> None:
+        """The first replica that is up leads one that nobody leads, and what it lacks is gone."""
+        log = self.log(tp)
+        if log is None or self.is_led(log):
+            return
+        living = [broker for broker in log.replicas if broker in self.answering]
+        if not living:
+            return
+        end = log.behind.get(living[0])
+        if isinstance(end, ReplicaEnd):
+            del log.records[end.log_end - log.start :]
+        log.leader, log.isr, log.hidden, log.behind = living[0], tuple(living), 0, {}
+        log.begin_epoch()
 
     def configure(self, name: str, entries: Mapping[str, str | None]) -> None:
         """Set entries of a topic; None takes one away."""

@@ -20,7 +20,7 @@ from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
 from tests.twin.applications import Applications, TwinPlaybooks
-from tests.twin.brokers import TwinAccess, TwinEachBroker, TwinLogEnds
+from tests.twin.brokers import TwinAccess, TwinEachBroker, TwinLogEnds, TwinReplicaEnds
 from tests.twin.checkpoints import TwinCheckpoints
 from tests.twin.clusters import State, TwinCluster
 from tests.twin.connect import TwinConnect, Workers
@@ -74,6 +74,9 @@ class TwinServers:
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> TwinLogEnds:  # noqa: ARG002
         return TwinLogEnds(*self._of(name), timeout_s)
+
+    def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> TwinReplicaEnds:  # noqa: ARG002
+        return TwinReplicaEnds(*self._of(name))
 
     def each_broker(self, topology: Topology, name: str) -> TwinEachBroker:  # noqa: ARG002
         return TwinEachBroker(*self._of(name))

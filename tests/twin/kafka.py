@@ -111,6 +111,18 @@ class TwinKafka(Asked):
                 failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
             )
 
+    def elect_unclean(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        doing = "electing unclean leaders"
+        self.reached(doing, timeout_s)
+        for tp in sorted(set(partitions)):
+            self.record.do(
+                "elect unclean leader",
+                self.name,
+                str(tp),
+                lambda tp=tp: self.cluster.elect_unclean(tp),
+                failed=lambda why: self.error(f"{doing}: {why}", "_TIMED_OUT"),
+            )
+
     def configs(
         self, kind: ConfigKind, names: Iterable[str], timeout_s: float = 30.0
     ) -> dict[str, dict[str, str]]:

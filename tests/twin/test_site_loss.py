@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import GateRefusedError, UsageError
-from orchestrator.values import TopicPartition
+from orchestrator.errors import ClusterError, GateRefusedError, GateUnknownError, UsageError
+from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
+from tests.twin.crew import EPOCH_S
 from tests.twin.killing import Story, each, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
 
@@ -124,18 +125,65 @@ def test_nobody_goes_on_without_a_site_that_is_up_or_of_which_nobody_speaks(esta
         operator.go_on_without()
 
 
-def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(estates: Estates) -> None:
-    """Whoever else led it would lack records."""
+def left_behind(estates: Estates) -> Operator:
+    """A partition of which dc1 alone was in sync, which is lost; broker 4 has 8 records more than broker 3."""
     operator = estates.at_work(STRETCHED)
     main = operator.estate.clusters["main"]
     here = {number for number, broker in main.brokers.items() if broker.dc == "dc1"}
     log = main.topics["orders"].logs[0]
     log.isr = tuple(number for number in log.replicas if number in here)
     log.leader = log.isr[0]
+    now_s = EPOCH_S + operator.estate.crew.now_s
+    log.behind = {
+        3: ReplicaEnd(log.epoch, log.end - 10, now_s - 5, 2.0),
+        4: ReplicaEnd(log.epoch, log.end - 2, now_s - 1, 2.0),
+    }
+    log.replicas = (1, 3, 2, 4)
     operator.estate.lose("dc1")
     operator.estate.live(12)
-    with pytest.raises(GateRefusedError, match="clean-leaders refused: no replica in sync is up: orders-0"):
+    return operator
+
+
+def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(estates: Estates) -> None:
+    """Whoever else led it would lack records; how many is said."""
+    operator = left_behind(estates)
+    expected = "clean-leaders refused: no replica in sync is up: orders-0 .broker 4 has most, "
+    with pytest.raises(GateRefusedError, match=expected):
         operator.go_on_without("dc1", lower_min_insync=("all",))
+    with pytest.raises(GateRefusedError, match="would be lost, and 3 are accepted"):
+        operator.go_on_without("dc1", lower_min_insync=("all",), accept_unclean=3)
+
+
+def test_with_the_word_whoever_has_most_leads_and_the_order_is_put_back(estates: Estates) -> None:
+    """It is not the first of the assignment; settings are lowered once it leads."""
+    operator = left_behind(estates)
+    main = operator.estate.clusters["main"]
+    log, before = main.topics["orders"].logs[0], wanted(operator)
+    end = log.end - 2
+    assert operator.go_on_without("dc1", lower_min_insync=("all",), accept_unclean=100).outcome == "ok"
+    assert (log.leader, log.end, log.replicas) == (4, end, (4, 1, 3, 2))
+    assert operator.plan is not None
+    steps = [step.action for step in operator.plan.steps]
+    order = ["await-leaders", "put-longest-first", "elect-unclean", "lower-min-insync", "see-writable"]
+    assert steps[-5:] == order
+    takes_writes(operator)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert (log.replicas, log.leader) == ((1, 3, 2, 4), 1)
+    assert wanted(operator) == before
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_nobody_is_elected_where_a_replica_that_is_up_does_not_tell_its_end(estates: Estates) -> None:
+    """It may be the one that has most."""
+    operator = left_behind(estates)
+    main = operator.estate.clusters["main"]
+    log, order = main.topics["orders"].logs[0], main.topics["orders"].logs[0].replicas
+    log.behind[4] = ClusterError("cluster main", "its disk does not answer")
+    with pytest.raises(GateUnknownError, match=r"who has most is not known: orders-0 \(broker 4: its disk"):
+        operator.go_on_without("dc1", accept_unclean="all")
+    assert (log.replicas, main.is_led(log)) == (order, False)
 
 
 def test_a_topic_that_is_not_there_is_refused_and_one_that_needs_nothing_is_left(estates: Estates) -> None:

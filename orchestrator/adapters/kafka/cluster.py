@@ -206,6 +206,13 @@ class KafkaCluster(LibrdkafkaCluster):
         """
         self._java_admin().elect_preferred(partitions, timeout_s)
 
+    def elect_unclean(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica of each partition that is up lead, whatever it lacks.
+
+        One that has a leader is left as it is, without an error.
+        """
+        self._java_admin().elect_unclean(partitions, timeout_s)
+
     def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
         """Create access rules; those that exist stay."""
         self._java_admin().create_acls(rules, timeout_s)

@@ -144,13 +144,24 @@ class JavaAdmin(JavaReader):
 
     def elect_preferred(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
         """Let the first replica of each partition lead; one that leads, or is not in sync, is no error."""
+        self._elect("PREFERRED", partitions, "electing preferred leaders", timeout_s)
+
+    def elect_unclean(self, partitions: Iterable[TopicPartition], timeout_s: float = 30.0) -> None:
+        """Let the first replica that is up lead each partition without a leader, whatever it lacks."""
+        self._elect("UNCLEAN", partitions, "electing unclean leaders", timeout_s)
+
+    def _elect(
+        self, kind_name: str, partitions: Iterable[TopicPartition], doing: str, timeout_s: float
+    ) -> None:
         wanted = sorted(set(partitions))
         if not wanted:
             return
-        doing = "electing preferred leaders"
         with self._asking(doing) as ask:
             asked = ask.java.java.util.HashSet(ask.bulk.objects(ask.bulk.partition, wanted))
-            kind, options = ask.common.ElectionType.PREFERRED, ask.options("ElectLeaders", timeout_s)
+            kind, options = (
+                getattr(ask.common.ElectionType, kind_name),
+                ask.options("ElectLeaders", timeout_s),
+            )
             found = ask.answer(ask.admin.electLeaders(kind, asked, options).partitions(), timeout_s)
         # Each is an `Optional` of an error, as Java writes it.
         errors = {

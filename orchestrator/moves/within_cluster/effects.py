@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.moves.within_cluster.electing import ElectPreferred
+from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import (
     AwaitInSync,
     AwaitLeaders,
@@ -25,10 +26,12 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     AwaitInSync,
     AwaitLeaders,
     ElectPreferred,
+    ElectUnclean,
     FenceSite,
     FormQuorum,
     LetSitesRun,
     LowerMinInsync,
+    PutLongestFirst,
     PutSiteLast,
     RecordGeneration,
     RestoreMinInsync,

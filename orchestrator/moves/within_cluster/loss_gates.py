@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from orchestrator.moves.within_cluster.order import brokers_at, without_rack
-from orchestrator.moves.within_cluster.writes import without_leader
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
@@ -78,20 +77,3 @@ def quorum_continues(cluster: str, fate: ControlPlane, reason: str, *, formed: i
         return gate_result("quorum-continues", "ok", fate, limit, reason)
     hint = "bring the site back: who is left may lack the last changes (docs/stretched.md)"
     return gate_result("quorum-continues", "refused", fate, limit, reason, hint)
-
-
-@asked_again()
-def clean_leaders(placement: Part[Placement], cluster: str) -> GateResult:
-    """Each partition has a replica in sync that is up: otherwise whoever leads lacks records."""
-    limit = f"each partition of {cluster} has a replica in sync that is up"
-    if placement.value is None:
-        return absent("clean-leaders", placement, limit)
-    stuck = without_leader(placement.value)
-    measured = f"{plural(len(stuck), 'partition')} without a replica in sync that is up"
-    if stuck:
-        reason = f"no replica in sync is up: {listed(map(str, stuck))}"
-        hint = (
-            "bring back a broker that was in sync: any other leader would lack records, and dcctl elects none"
-        )
-        return gate_result("clean-leaders", "refused", measured, limit, reason, hint)
-    return gate_result("clean-leaders", "ok", measured, limit, limit)

@@ -47,10 +47,14 @@ class AwaitLeaders(
     expected_s=5.0,
     timeout_s=180.0,
 ):
-    """Kafka does it by itself, once it takes the lost brokers for dead; those at `without` are."""
+    """Kafka does it by itself, once it takes the lost brokers for dead; those at `without` are.
+
+    `but_for`: [topic, partition] of those that nobody can lead without losing records.
+    """
 
     cluster: str
     without: tuple[str, ...] = ()
+    but_for: tuple[tuple[str, int], ...] = ()
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -62,7 +66,8 @@ class AwaitLeaders(
             kafka = _kafka(run, self.cluster)
             try:
                 placement = kafka.placement_as_told() if self.without else kafka.placement()
-                waiting[:] = unsettled(without_sites(placement, self.without))
+                rows = unsettled(without_sites(placement, self.without))
+                waiting[:] = [tp for tp in rows if tuple(tp) not in self.but_for]
                 if self.without and not waiting:
                     # What comes next asks the controller; one that died counts until its session has ended.
                     kafka.placement(_ASK_S)

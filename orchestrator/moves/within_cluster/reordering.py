@@ -153,9 +153,8 @@ class RestoreOrder(
     @property
     def title(self) -> str:
         """See `Effect`."""
-        return (
-            f"Put the replicas at {listed(self.sites)} back where they stood in assignments of {self.cluster}"
-        )
+        which = f"the replicas at {listed(self.sites)}" if self.sites else "replicas"
+        return f"Put {which} back where they stood in assignments of {self.cluster}"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""

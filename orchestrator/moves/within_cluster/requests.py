@@ -10,6 +10,7 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.within_cluster.unclean import AcceptUnclean
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 
@@ -63,11 +64,13 @@ class SiteLossRequest(ClusterRequest):
     """Sites are down, as a person says (`attested`).
 
     `lower_min_insync`: topics whose `min.insync.replicas` is lowered although they prefer consistency; `all`
-    of them.
+    of them. `accept_unclean`: how many acknowledged records the leaders may lack that are elected where every
+    replica in sync is lost; None: none is elected.
     """
 
     attested: Sequence[str]
     lower_min_insync: Sequence[str] = ()
+    accept_unclean: AcceptUnclean | None = None
 
     @property
     def command(self) -> str:
@@ -75,6 +78,8 @@ class SiteLossRequest(ClusterRequest):
         words = ["failover", *(f"--attest-down {site}" for site in self.attested)]
         if self.lower_min_insync:
             words.append(f"--lower-min-insync {','.join(self.lower_min_insync)}")
+        if self.accept_unclean is not None:
+            words.append(f"--accept-unclean {self.accept_unclean}")
         return " ".join(words)
 
 
@@ -86,6 +91,17 @@ class PutBackRequest(ClusterRequest):
     def command(self) -> str:
         """See `ClusterRequest`."""
         return "failback"
+
+
+def accepted_unclean(word: str) -> AcceptUnclean | None:
+    """What `--accept-unclean` says; None for an empty word. Raises `UsageError`."""
+    if not word:
+        return None
+    if word == "all":
+        return "all"
+    if not word.isdecimal():
+        raise UsageError(f"--accept-unclean {word}", "is no number of records", "a number, or all")
+    return int(word)
 
 
 def evacuated_cluster(topology: Topology, site: str) -> str:

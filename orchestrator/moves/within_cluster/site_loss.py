@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
-    clean_leaders,
     control_plane,
     lost_site_off,
     quorum_continues,
@@ -36,6 +36,7 @@ from orchestrator.moves.within_cluster.quorum.steps import (
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
+from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
 from orchestrator.moves.within_cluster.writes import chosen, stopped, unsettled
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
@@ -45,6 +46,7 @@ from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
 
@@ -85,10 +87,13 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
         *(gates_of_voters(view.voters, cluster, described, left, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
-        clean_leaders(told, cluster),
+        clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
     )
-    needed = stopped(placement, min_insync)
+    unclean = (
+        tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
+    )
+    needed = stopped(as_if_led(placement, unclean), min_insync)
     preferring = _preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
@@ -107,6 +112,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         forms=forms,
         halted_voters=halted_voters,
         lost_brokers=lost_brokers,
+        unclean=unclean,
         to_lower=to_lower,
         stays=stays,
     )
@@ -117,6 +123,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
     said += f"; writes to {listed(stays)} wait for the site" if stays else ""
+    said += f"; whoever has most leads {listed(map(str, unclean))}, and lacks records" if unclean else ""
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
         "when_done": f"{cluster} goes on without {listed(sites)}{said}",
@@ -125,6 +132,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         "partitions": placement.partition_count,
         "waiting": len(waiting),
         "stopped": list(stays),
+        "unclean": [str(partition) for partition in unclean],
         "quorum": sorted(voters.voters) if forms else [],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
@@ -143,6 +151,7 @@ class _Way:
     forms: bool
     halted_voters: bool
     lost_brokers: tuple[str, ...]
+    unclean: tuple[TopicPartition, ...]
     to_lower: dict[str, int]
     stays: tuple[str, ...]
 
@@ -165,8 +174,17 @@ def _write(book: Runbook, way: _Way) -> None:
         with book.section("the other voters", on_failure="stop"):
             start_stopped(book, cluster, way.voters, way.quorum)
     with book.section("take writes", on_failure="stop"):
-        led = book.add(AwaitLeaders(cluster=cluster, without=way.lost_brokers), after=formed)
+        alone = tuple((tp.topic, tp.partition) for tp in way.unclean)
+        await_leaders = AwaitLeaders(cluster=cluster, without=way.lost_brokers, but_for=alone)
+        led = book.add(await_leaders, after=formed)
         order = [behind(led, because="leaders first, then settings")]
+        if alone:
+            because = "who is elected without losing anything comes first"
+            first = book.add(
+                PutLongestFirst(cluster=cluster, partitions=alone), after=[behind(led, because=because)]
+            )
+            elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
+            order = [behind(elected, because="a change of the setting clears who is eligible")]
         if way.to_lower:
             lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
             lowered = book.add(lower, after=order)

@@ -13,11 +13,6 @@ from orchestrator.ports.servers import Placement
 from orchestrator.values import TopicPartition
 
 
-def without_leader(placement: Placement) -> list[TopicPartition]:
-    """Partitions that nobody who is up could lead without losing records: no replica in sync is."""
-    return [one.partition for one in assigned(placement) if not one.in_sync]
-
-
 def unsettled(placement: Placement) -> list[TopicPartition]:
     """Partitions that nobody who is up leads, or of which one that is down counts as in sync."""
     return [

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.clock import Clock
-from orchestrator.ports.servers import Access, Kafka, LogEnds
+from orchestrator.ports.servers import Access, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.hooks import OwnPlaybooks
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import RunEvent
@@ -75,6 +75,10 @@ class RunSession:
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
         return self.servers.log_ends(self.topology, name, _LOG_END_TIMEOUT_S)
+
+    def replica_end_reader(self, name: str) -> ReplicaEnds:
+        """Who asks where replicas' own logs end. To be closed by whoever asked for it."""
+        return self.servers.replica_ends(self.topology, name, _LOG_END_TIMEOUT_S)
 
     def warm_up(self, name: str) -> None:
         """Make a cluster's connection ready, so that nothing waits for it later."""

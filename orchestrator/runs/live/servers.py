@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.hosts import HostsTold, Listening
-from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
+from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.engine import Event, Inbox
 from orchestrator.topology.model import Topology
 
@@ -119,6 +119,9 @@ class Servers(Protocol):
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed."""
+
+    def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> ReplicaEnds:
+        """Who asks where replicas' own logs end. To be closed."""
 
     def each_broker(self, topology: Topology, name: str) -> EachBroker:
         """One cluster broker by broker. To be closed."""

@@ -20,6 +20,7 @@ from orchestrator.adapters.kafka.access import AccessRules
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.each_broker import EachBroker as RealEachBroker
 from orchestrator.adapters.kafka.log_ends import LogEndReader
+from orchestrator.adapters.kafka.replica_ends import ReplicaEndReader
 from orchestrator.adapters.probe import listening
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.applications.spark.live.checkpoint_pass import copy_whole, copy_whole_apart
@@ -28,7 +29,7 @@ from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.hosts import Listening
-from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds
+from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.engine import Event, Inbox, Workers
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.servers import Playbooks, Servers, Threads
@@ -105,6 +106,10 @@ class RealServers:
         described = topology.clusters[name]
         asked = described.bootstrap if addresses is None else sorted(addresses)
         return AccessRules(name, client_properties(name, asked, described.client), timeout_s=timeout_s)
+
+    def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> ReplicaEnds:
+        """See `Servers`."""
+        return ReplicaEndReader(name, topology.clusters[name].client, timeout_s)
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> LogEnds:
         """See `Servers`."""

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
+from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
 from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out
 from orchestrator.moves.within_cluster.requests import (
@@ -21,6 +23,7 @@ from orchestrator.moves.within_cluster.requests import (
     SiteLossRequest,
 )
 from orchestrator.moves.within_cluster.site_loss import is_without, must_form_quorum, plan_site_loss
+from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
@@ -100,6 +103,11 @@ class WithinCluster(OnOneCluster):
         if lost.read:
             voters = asked(f"voters of {self.cluster}", partial(self._voters, lost.read), clock)
             view = replace(view, voters=voters)
+        if isinstance(self.request, SiteLossRequest) and placement.value is not None:
+            told = without_sites(placement.value, lost.lost)
+            if led_by_nobody(told):
+                ends = asked(cluster.subject, partial(self._ends, told, brokers.value or {}), clock)
+                view = replace(view, replica_ends=ends)
         if lost.lost:
             silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
@@ -122,6 +130,10 @@ class WithinCluster(OnOneCluster):
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
+
+    def _ends(self, placement: Placement, addresses: Mapping[int, str]) -> Ends:
+        with self.servers.replica_ends(self.topology, self.cluster, PROBE_TIMEOUT_S) as reader:
+            return replica_ends(reader, placement, addresses)
 
     def _at(self, lost: _Quorum, view: ClusterView) -> dict[str, Listening]:
         """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
