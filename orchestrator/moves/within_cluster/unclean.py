@@ -121,6 +121,8 @@ def clean_leaders(
         reason = f"who has most is not known: {listed(unknown)}"
         hint = "every replica that is up has to be asked: bring its broker into order, or stop it"
         return gate_result("clean-leaders", "unknown", measured, limit, reason, hint)
+    # What is not known may be the worst.
+    found.sort(key=lambda choice: -math.inf if (lacks := choice.lacks(now_s)) is None else -lacks)
     lacks = [choice.lacks(now_s) for choice in found]
     known = sum(count for count in lacks if count is not None)
     reason = f"no replica in sync is up: {listed(choice.in_words(now_s) for choice in found)}"
