@@ -104,6 +104,12 @@ class Coordination:
         """As agreed with the ensemble."""
         return float(self._client._session_timeout) / 1000  # noqa: SLF001 - kazoo has no other way to say it
 
+    @property
+    def session_id(self) -> int | None:
+        """The id of the session that there is now; None without one. Another one has none of its nodes."""
+        found = self._client.client_id
+        return None if found is None else int(found[0])
+
     def open(self, timeout_s: float = 5.0) -> None:
         """Connect. Raises `CoordinationError` when no server answers in time."""
         try:

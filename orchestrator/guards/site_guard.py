@@ -8,13 +8,13 @@ and elections"). So each server of a stretched cluster starts behind a guard, wh
 - It starts once the ensemble says that it may. It may not while its site is recorded as off, nor may a voter
   while others are the whole quorum, or while its file names other voters than are the quorum.
 - While it runs, one word that it must not stops it at once. A silent ensemble changes nothing.
-- Where nobody answers before it has started, it waits, or starts after a while, as the file says, or a
-  person at the host.
+- Where nobody has answered yet, it waits, or starts after a while, as the file says, or a person at the
+  host. Once it was told that it may not start, silence changes nothing of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,12 +33,14 @@ State = Literal["held", "runs"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteServer:
-    """One server under guard. `server`: its name in the inventory. `voters`: the ids that its file names."""
+    """One server under guard. `voter`: its id in the quorum, None where it is no voter.
+
+    `voters`: the ids that its file names.
+    """
 
     cluster: str
     site: str
-    server: str
-    is_voter: bool
+    voter: int | None = None
     voters: frozenset[int] = frozenset()
 
 
@@ -55,22 +57,26 @@ def site_word(about: SiteServer, facts: Iterable[Fact]) -> SiteWord:
     """What the ensemble says of it. `facts`: `SITE_FACTS` and `QUORUM_FACTS` of the topology."""
     facts = tuple(facts)
     quorum = quorums(facts).get(about.cluster, Quorum())
-    if about.is_voter and quorum.forced is not None:
+    if about.voter is not None and quorum.forced is not None:
         return _of_voter(about, quorum, quorum.forced.kept)
-    if about.site in sites_off(facts, of_voters=about.is_voter).get(about.cluster, ()):
+    if about.site in sites_off(facts, of_voters=about.voter is not None).get(about.cluster, ()):
         reason = f"{about.site} is recorded as off for {about.cluster}: `dcctl failback` lets it run again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     return SiteWord(may_start=True, must_stop=False, reason=f"{about.site} is not recorded as off")
 
 
-def _of_voter(about: SiteServer, quorum: Quorum, kept: Collection[str]) -> SiteWord:
-    """As the change of the quorum says; while that is made, or taken back, files are about to change."""
-    numbers = set(quorum.forced.kept.values()) if quorum.forced is not None else set()
+def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> SiteWord:
+    """As the change of the quorum says; while that is made, or taken back, files are about to change.
+
+    While all are made one again those may run that begin: they are just enough for a majority, so none of
+    them decides anything without all that the survivors have.
+    """
+    numbers = set(kept.values())
     whole = f"{listed(sorted(kept))} are the whole quorum of {about.cluster}"
     change = f"change {quorum.generation} of the quorum"
-    if quorum.is_restoring:
+    if about.voter in quorum.beginning:
         return SiteWord(may_start=True, must_stop=False, reason=f"{change}: all are being made one again")
-    if about.server not in kept:
+    if about.voter not in numbers:
         reason = f"{whole} ({change}): `dcctl failback` makes all of them one again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     if quorum.formed is not None and about.voters != numbers:
@@ -86,7 +92,7 @@ def without_answer(topology: Topology, cluster: str) -> WithoutAnswer:
         return topology.boot_guard.without_answer
     described = topology.clusters[cluster]
     deciding = [dc for dc in voters_per_dc(described) if stops_with(described, dc)]
-    return "wait" if deciding else "start"
+    return "wait" if deciding or "quorum" in described.unknown else "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,8 @@ class SiteGuard:
     """Where one guard stands. All times are of one clock that never goes back.
 
     `phase`: *held* while nothing runs; *runs*; *stopping* while it is killed, to be held. `without_answer`
-    counts from `wait_until_s` on.
+    counts from `wait_until_s` on, and only while nobody has ever said that it may not start (`is_refused`):
+    who was told so waits for another word.
     """
 
     without_answer: WithoutAnswer
@@ -144,10 +151,16 @@ class SiteGuard:
     wait_until_s: float = 0.0
     is_asked: bool = False
     asked_at_s: float = 0.0
+    is_refused: bool = False
     reason: str = "the ensemble was not asked yet"
     by_hand: str = ""
     logged: str = ""
     ends_by: int = 0
+
+    @property
+    def waits_for_an_answer(self) -> bool:
+        """Whether nothing runs, and nobody has said yet whether it may."""
+        return self.phase == "held" and not self.is_refused
 
     @property
     def says(self) -> SiteSaying:
@@ -169,7 +182,7 @@ def decide(guard: SiteGuard, event: SiteEvent) -> SiteDecision:
         case SiteHeard():
             return _heard(replace(guard, is_asked=False), event)
         case StartAnyway(_, who):
-            return (replace(guard, by_hand=who), ()) if guard.phase == "held" else (guard, ())
+            return (replace(guard, by_hand=who), ()) if guard.waits_for_an_answer else (guard, ())
         case Ended(_, status):
             return _ended(guard, status)
         case Told(_, number, ends):
@@ -193,15 +206,19 @@ def _heard(guard: SiteGuard, heard: SiteHeard) -> SiteDecision:
 def _while_it_runs(guard: SiteGuard, word: SiteWord | None) -> SiteDecision:
     if word is None or not word.must_stop:
         return guard, ()
-    guard = replace(guard, phase="stopping", reason=word.reason, logged=word.reason, by_hand="")
+    guard = replace(
+        guard, phase="stopping", is_refused=True, reason=word.reason, logged=word.reason, by_hand=""
+    )
     return guard, (Log(f"stopped: {word.reason}"), Kill())
 
 
 def _while_held(guard: SiteGuard, heard: SiteHeard) -> SiteDecision:
     word = heard.word
     if word is not None:
-        guard = replace(guard, by_hand="")
+        guard = replace(guard, by_hand="", is_refused=not word.may_start)
         return _starts(guard, word.reason) if word.may_start else _held(guard, word.reason)
+    if guard.is_refused:
+        return guard, ()
     if guard.by_hand:
         return _starts(guard, f"{guard.by_hand} has said so, though {heard.problem}")
     if guard.without_answer == "start" and heard.now_s >= guard.wait_until_s:

@@ -15,13 +15,13 @@ from orchestrator.wording import plural
 
 
 def gates_of_cluster(
-    topology: Topology, seen: Snapshot, cluster: str, accepted: Collection[str]
+    topology: Topology, seen: Snapshot, cluster: str, accepted: Collection[str], *, is_to_answer: bool = True
 ) -> tuple[GateResult, ...]:
     """Lock and journal are at hand, nobody holds it, it answers, and it is the one that the file means."""
     return (
         coordination_gate(seen.coordination),
         not_held_gate(seen.coordination, topology, (cluster,)),
-        _reachable(seen.cluster(cluster).brokers, cluster),
+        *((_reachable(seen.cluster(cluster).brokers, cluster),) if is_to_answer else ()),
         same_clusters(topology, seen.coordination, seen.cluster_ids(), accepted),
     )
 

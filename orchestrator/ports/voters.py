@@ -93,7 +93,7 @@ class VoterHosts(Protocol):
         await_leader_s: float,
         timeout_s: float,
     ) -> VotersSeen:
-        """Change files of servers at these sites, all before any starts, once none of them runs; then start
+        """Change files of servers at these sites, once neither any of them nor of `servers` runs; then start
         `servers`. All are read as soon as each of these knows a leader, newer than the epoch in
         `leaders_before`, or after `await_leader_s`.
         """

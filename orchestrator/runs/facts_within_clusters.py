@@ -118,10 +118,14 @@ class QuorumFormed:
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class QuorumRestoring:
-    """The files of the voters that were left are being put back: how each is now is not recorded."""
+    """The files of the voters that were left are being put back: how each is now is not recorded.
+
+    `beginning`: ids of those that start together then, just enough for a majority of all.
+    """
 
     cluster: str
     generation: int
+    beginning: tuple[int, ...] = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -38,13 +38,14 @@ class Quorum:
     """How often the quorum of a cluster was changed, and what stands of that.
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
-    that it has come about, and nobody has begun to put the files back; `is_restoring`: somebody has.
+    that it has come about, and nobody has begun to put the files back; `beginning`: once somebody has, the
+    ids of the voters that begin together then.
     """
 
     generation: int = 0
     forced: QuorumForced | None = None
     formed: QuorumFormed | None = None
-    is_restoring: bool = False
+    beginning: tuple[int, ...] = ()
 
 
 QUORUM_FACTS = (QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole)
@@ -153,7 +154,9 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
             case QuorumRestoring() as restoring if restoring.cluster in found:
-                found[restoring.cluster] = replace(found[restoring.cluster], formed=None, is_restoring=True)
+                found[restoring.cluster] = replace(
+                    found[restoring.cluster], formed=None, beginning=restoring.beginning
+                )
             case QuorumWhole() as whole:
                 found[whole.cluster] = Quorum(whole.generation)
             case _:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -49,7 +50,8 @@ FORCED = QuorumForced(
     files={"controller-104": FileChange(path="c", sha256="s", changes=())},
 )
 FORMED = QuorumFormed(cluster="main", generation=1, files={})
-RESTORING, WHOLE = QuorumRestoring(cluster="main", generation=2), QuorumWhole(cluster="main", generation=2)
+RESTORING = QuorumRestoring(cluster="main", generation=2, beginning=(101, 104, 105, 106))
+WHOLE = QuorumWhole(cluster="main", generation=2)
 ON = SitesOn(cluster="main")
 SHORT, LONG = frozenset({104, 105, 106}), frozenset({101, 102, 103, 104, 105, 106})
 
@@ -62,11 +64,9 @@ def word(about: SiteServer, *bodies: Body) -> tuple[bool, bool]:
     return found.may_start, found.must_stop
 
 
-def server(site: str, name: str, voters: frozenset[int] | None = None) -> SiteServer:
+def server(site: str, voter: int | None = None, voters: frozenset[int] = frozenset()) -> SiteServer:
     """A broker, or a voter whose file names these."""
-    return SiteServer(
-        cluster="main", site=site, server=name, is_voter=voters is not None, voters=voters or frozenset()
-    )
+    return SiteServer(cluster="main", site=site, voter=voter, voters=voters)
 
 
 MAY, HELD, STOPS = (True, False), (False, False), (False, True)
@@ -86,13 +86,21 @@ STAGES: dict[str, tuple[Body, ...]] = {
 @pytest.mark.parametrize(
     ("about", "expected"),
     [
-        (server("dc1", "broker-1"), [MAY, STOPS, STOPS, STOPS, STOPS, STOPS, MAY, STOPS, MAY]),
-        (server("dc2", "broker-3"), [MAY] * 9),
-        (server("dc1", "controller-101", LONG), [MAY, STOPS, STOPS, STOPS, MAY, MAY, MAY, STOPS, MAY]),
-        (server("dc2", "controller-104", LONG), [MAY, MAY, MAY, HELD, MAY, MAY, MAY, MAY, MAY]),
-        (server("dc2", "controller-104", SHORT), [MAY] * 9),
+        (server("dc1"), [MAY, STOPS, STOPS, STOPS, STOPS, STOPS, MAY, STOPS, MAY]),
+        (server("dc2"), [MAY] * 9),
+        (server("dc1", 101, LONG), [MAY, STOPS, STOPS, STOPS, MAY, MAY, MAY, STOPS, MAY]),
+        (server("dc1", 102, LONG), [MAY, STOPS, STOPS, STOPS, STOPS, MAY, MAY, STOPS, MAY]),
+        (server("dc2", 104, LONG), [MAY, MAY, MAY, HELD, MAY, MAY, MAY, MAY, MAY]),
+        (server("dc2", 104, SHORT), [MAY] * 9),
     ],
-    ids=["a lost broker", "a broker", "a lost voter", "a survivor, old file", "a survivor, new file"],
+    ids=[
+        "a lost broker",
+        "a broker",
+        "a lost voter that begins",
+        "another",
+        "a survivor, old file",
+        "a survivor, new file",
+    ],
 )
 def test_what_the_ensemble_says(about: SiteServer, expected: list[tuple[bool, bool]]) -> None:
     """Of brokers by their site; of voters by what is the quorum, and by what their file says of it."""
@@ -102,7 +110,7 @@ def test_what_the_ensemble_says(about: SiteServer, expected: list[tuple[bool, bo
 
 def test_another_cluster_is_not_concerned() -> None:
     """A site is off for one cluster."""
-    assert word(server("dc1", "broker-1"), SitesOff(cluster="other", sites=("dc1",))) == MAY
+    assert word(server("dc1"), SitesOff(cluster="other", sites=("dc1",))) == MAY
 
 
 @pytest.mark.parametrize(
@@ -172,6 +180,18 @@ def test_without_an_answer_it_does_as_the_file_says(
     assert after(Begun(0.0, 5.0), silent, SiteHeard(5.1, None, "no answer"), guard=guard)[1] == expected
 
 
+@pytest.mark.parametrize("guard", [WAITS, STARTS])
+def test_once_it_was_refused_silence_starts_nothing(guard: SiteGuard) -> None:
+    """Nor does a person's word: an ensemble that is away for a moment must not bring a lost site back."""
+    told = (Begun(0.0, 5.0), SiteHeard(0.1, MUST_STOP))
+    silent = SiteHeard(600.0, None, "no answer")
+    assert after(*told, silent, guard=guard)[1] == []
+    assert after(*told, StartAnyway(599.0, "ann at k1"), silent, guard=guard)[1] == []
+    stopped = (*RUNNING, SiteHeard(2.0, MUST_STOP), Ended(2.1, -9))
+    assert after(*stopped, silent, guard=guard)[1] == []
+    assert after(*told, silent, SiteHeard(601.0, MAY_START), guard=guard)[1] == [StartServer()]
+
+
 def test_a_person_has_it_started_and_that_is_told() -> None:
     """Only where nobody answers: what the ensemble says counts more, then and later."""
     said = (Begun(0.0, 5.0), StartAnyway(1.0, "ann at k1"))
@@ -232,22 +252,29 @@ def test_a_slip_starts_nothing(tmp_path: Path, option: str, value: str, said: st
 
 
 def test_a_word_at_the_host_has_it_started(tmp_path: Path) -> None:
-    """It is used up: the next start asks anew."""
+    """Only one that is said while the guard waits, and it is used up: an old one starts nothing."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     waiting = guarded(tmp_path, "--wait-s", "3600")
-    with subprocess.Popen(
-        waiting, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as guard:
-        said = [
-            *waiting[:3],
-            "--start-anyway",
-            "--why",
-            "fire",
-            "--config",
-            str(tmp_path / "server.properties"),
-        ]
-        assert ran(said, tmp_path).returncode == 0
-        out, err = guard.communicate(timeout=60)
-    assert (guard.returncode, out) == (0, "runs\n"), err
-    assert "(fire) has said so" in err
+    said = [*waiting[:3], "--start-anyway", "--why", "fire", "--config", str(tmp_path / "server.properties")]
+    assert ran(said, tmp_path).returncode == 0
+    log = tmp_path / "guard.log"
+    with (
+        log.open("w", encoding="utf-8") as stderr,
+        subprocess.Popen(
+            waiting, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as guard,
+    ):
+        try:
+            deadline = time.monotonic() + 60
+            while "not started" not in log.read_text(encoding="utf-8"):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            assert "said before this guard began to wait" in log.read_text(encoding="utf-8")
+            assert guard.poll() is None
+            assert ran(said, tmp_path).returncode == 0
+            out, _ = guard.communicate(timeout=60)
+        finally:
+            guard.kill()
+    assert (guard.returncode, out) == (0, "runs\n"), log.read_text(encoding="utf-8")
+    assert "(fire) has said so" in log.read_text(encoding="utf-8")
     assert [file.name for file in tmp_path.glob("*anyway*")] == []

@@ -52,7 +52,7 @@ def test_writes_go_on_by_a_persons_word_and_all_is_as_before_once_the_site_is_ba
             assert not writer.await_acks(decided_at_s, _WITHIN_S)
             written_after_s = time.time() - decided_at_s
             assert run(["failback", file, "--yes"]) == 4
-            assert "not every server of main at dc1 is back" in capsys.readouterr().err
+            assert "no server of main at dc1 is back" in capsys.readouterr().err
 
             simulation.site("dc1").restart()
             # The guards of its servers start none of them until the ensemble says so.

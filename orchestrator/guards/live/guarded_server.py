@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from queue import Empty, SimpleQueue
 
 from orchestrator.adapters.child_process import adopt_orphans
 from orchestrator.adapters.zookeeper import Coordination
-from orchestrator.errors import DcctlError
+from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.guards.guard_events import Begun, Exit, Kill, Log, PassOn, Ticked, Told
 from orchestrator.guards.live.child import ENDING, PASSED_ON, GuardedChild, close, in_words, log, now_s
 from orchestrator.guards.live.site_guard import Guarded, word_file
@@ -36,12 +37,14 @@ from orchestrator.guards.site_guard import (
 from orchestrator.ports.voter_lines import voters_in
 from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.live.coordination import coordination_connection
-from orchestrator.runs.live.estate_record import FactName, written_facts
+from orchestrator.runs.live.estate_record import FactName, estate_path, fact_names, written_facts
 from orchestrator.runs.within_clusters import QUORUM_FACTS, SITE_FACTS
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
 _TICK_S = 0.2
+# As `playbooks/library/dcctl_voters.py` reads them.
+_VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
 _ANSWER_TIMEOUT_S = 3.0
 
 
@@ -67,6 +70,8 @@ class GuardedServer:
         adopt_orphans()
         for number in (*ENDING, *PASSED_ON):
             signal.signal(number, self._told)
+        if who := _word_of_a_person(self._guarded.config):
+            log(f"the word of {who} counts for nothing: it was said before this guard began to wait")
         threading.Thread(target=self._ask, name="guard-ensemble", daemon=True).start()
         self._inbox.put((None, Begun(now_s(), self._guarded.wait_s)))
         while True:
@@ -85,8 +90,11 @@ class GuardedServer:
             return self._inbox.get(timeout=_TICK_S)
         except Empty:
             pass
-        if self._guard.phase == "held" and (who := _word_of_a_person(self._guarded.config)):
+        who = _word_of_a_person(self._guarded.config)
+        if who and self._guard.waits_for_an_answer:
             return None, StartAnyway(now_s(), who)
+        if who:
+            log(f"the word of {who} counts for nothing: it is for a server that waits while nobody answers")
         return None, Ticked(now_s())
 
     def _carry_out(self, instruction: SiteInstruction) -> None:
@@ -117,7 +125,7 @@ class _Ensemble:
         self._guarded, self._topology = guarded, topology
         self._known: dict[FactName, Fact] = {}
         self._connection: Coordination | None = None
-        self._said: SiteSaying | None = None
+        self._said: tuple[int | None, SiteSaying] | None = None
 
     def asked(self, says: SiteSaying) -> SiteHeard:
         """What the ensemble says now; that it is silent, or not understood, is no word."""
@@ -126,11 +134,11 @@ class _Ensemble:
             if connection is None:
                 connection = coordination_connection(self._topology)
                 connection.open(timeout_s=_ANSWER_TIMEOUT_S)
-                self._connection, self._said = connection, None
-            if says != self._said:
-                self._say(connection, says)
-                self._said = says
-            return SiteHeard(now_s(), self._word(connection))
+                self._connection = connection
+            # What is to be done counts more than that somebody hears of it.
+            word = self._word(connection)
+            self._say_once(connection, says)
+            return SiteHeard(now_s(), word)
         except DcctlError as error:
             problem = f"the coordination ensemble does not answer ({error.subject}: {error.problem})"
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody has said that the server may run
@@ -140,9 +148,25 @@ class _Ensemble:
         return SiteHeard(now_s(), None, problem)
 
     def _word(self, connection: Coordination) -> SiteWord:
+        """Raises `CoordinationError` too where facts are gone that were there: they are never removed."""
         kinds = (*SITE_FACTS, *QUORUM_FACTS)
+        before = set(self._known)
+        if gone := before.difference(fact_names(connection, self._topology.name)):
+            raise CoordinationError(estate_path(self._topology.name), f"{len(gone)} facts of it are gone")
         facts = written_facts(connection, self._topology.name, kinds, known=self._known)
         return site_word(_described(self._guarded), facts)
+
+    def _say_once(self, connection: Coordination, says: SiteSaying) -> None:
+        """Once in each session: the node goes with it."""
+        now = connection.session_id, says
+        if now == self._said:
+            return
+        try:
+            self._say(connection, says)
+        except DcctlError as error:
+            log(f"what this guard does is not told: {error.subject}: {error.problem}")
+        else:
+            self._said = now
 
     def _say(self, connection: Coordination, says: SiteSaying) -> None:
         guarded = self._guarded
@@ -159,22 +183,29 @@ class _Ensemble:
 
 
 def _described(guarded: Guarded) -> SiteServer:
-    """The server as its configuration has it now. Raises `OSError` where that cannot be read."""
+    """The server as its configuration has it now.
+
+    Raises `OSError` where that cannot be read, `ValueError` and `KeyError` where it has no id.
+    """
     values = _values(guarded.config)
     roles = [role.strip() for role in values.get("process.roles", "").split(",")]
     lists = Path(values.get("dynamicConfigFile") or guarded.config)
+    voter = None
+    if "dataDir" in values:
+        voter = int((Path(values["dataDir"]) / "myid").read_text(encoding="utf-8"))
+    elif "controller" in roles:
+        voter = int(values["node.id"])
     return SiteServer(
         cluster=guarded.cluster,
         site=guarded.site,
-        server=guarded.server,
-        is_voter="dataDir" in values or "controller" in roles,
+        voter=voter,
         voters=frozenset(voters_in(lists.read_text(encoding="utf-8").splitlines())),
     )
 
 
 def _values(file: Path) -> dict[str, str]:
-    pairs = (line.partition("=") for line in file.read_text(encoding="utf-8").splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs if not name.lstrip().startswith("#")}
+    found = map(_VALUE.match, file.read_text(encoding="utf-8").splitlines())
+    return {match[1]: match[2] for match in found if match}
 
 
 def _word_of_a_person(config: Path) -> str:

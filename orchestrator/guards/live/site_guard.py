@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         return end_as(GuardedServer(guarded).run())
-    except (DcctlError, OSError, ValueError) as error:
+    except (DcctlError, OSError, ValueError, KeyError) as error:
         return nothing_started(error)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
@@ -40,12 +41,15 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
     """What putting back would do now: settings, the order of assignments, leaders."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
     away, lowered = evacuated_of(seen, cluster), lowered_of(seen, cluster)
+    off = sites_off_of(seen, cluster)
+    if off and view.placement.value is None and quorum_of(seen, cluster).forced is None:
+        return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
-    is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
+    is_forced = quorum.forced is not None
     gates = (
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
@@ -102,6 +106,31 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
         "restored": list(lowered.before) if lowered else [],
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+
+
+def _plan_servers_alone(
+    topology: Topology, seen: Snapshot, request: PutBackRequest, off: tuple[str, ...]
+) -> Plan:
+    """The cluster does not answer, and may be waiting for what guards hold: these servers run, no more.
+
+    They come back as Kafka lets them: its own quorum knows which of their replicas are in sync.
+    """
+    cluster, described = request.cluster, topology.clusters[request.cluster]
+    held = gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False)
+    returned = sites_returned(
+        seen.cluster(cluster).placement, _guards(seen, cluster), cluster, described, off
+    )
+    book = Runbook()
+    with book.section("servers run again", on_failure="stop"):
+        book.add(LetSitesRun(cluster=cluster, sites=off))
+    way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer"
+    facts = {
+        "way": way,
+        "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: dcctl failback FILE",
+        "sites": list(off),
+        "restored": [],
+    }
+    return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
 
 
 def _guards(seen: Snapshot, cluster: str) -> Mapping[str, SiteGuardSaid]:

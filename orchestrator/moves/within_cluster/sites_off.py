@@ -20,13 +20,13 @@ from orchestrator.runs.effect import (
     Running,
     Verified,
 )
-from orchestrator.runs.facts_within_clusters import SitesOff, SitesOn
+from orchestrator.runs.facts_within_clusters import QuorumForced, SitesOff, SitesOn
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.topology.model import Cluster
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -61,7 +61,10 @@ class FenceSite(
         return Done(Nothing(), f"{listed(self.sites)} is recorded as off for {self.cluster}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Guards let their servers run again."""
+        """Guards let their servers run again, unless a change of the quorum stands, which failback ends."""
+        if run.port(EstateRecord).find(QuorumForced) is not None:
+            said = f"{listed(self.sites)} stays off: the change of the quorum of {self.cluster} stands"
+            return Done(Nothing(), said)
         run.port(EstateRecord).withdraw(SitesOff, like=self._fact())
         return Done(Nothing(), f"{listed(self.sites)} is not recorded as off for {self.cluster} any more")
 
@@ -113,26 +116,31 @@ def sites_returned(
     described: Cluster,
     sites: Sequence[str],
 ) -> GateResult:
-    """Each server of the sites that were off waits behind its guard, or each broker there is up."""
-    limit = f"every server of {cluster} at {listed(sites)} waits to be started, or every broker there is up"
-    if placement.value is None:
+    """At each of the sites that were off servers wait behind their guards, or brokers are up.
+
+    Whether all of them do is told, and no more: a site whose last host is being repaired protects again.
+    """
+    limit = f"servers of {cluster} at {listed(sites)} wait to be started, or brokers there are up"
+    if placement.value is None and not said:
         return absent("sites-returned", placement, limit)
-    away = [site for site in sites if not _is_back(placement.value, said, described, site)]
-    guards = [server for server, word in said.items() if word.site in sites]
-    measured = f"{len(guards)} guards of {sum(_servers(described, site) for site in sites)} servers are there"
+    guards = sorted(server for server, word in said.items() if word.site in sites)
+    up = {site: _up(placement.value, site) for site in sites}
+    away = [site for site in sites if not up[site] and all(word.site != site for word in said.values())]
+    expected = sum(_servers(described, site) for site in sites)
+    measured = f"{plural(len(guards), 'guard')} of {plural(expected, 'server')} there, "
+    measured += f"{plural(sum(map(len, up.values())), 'broker')} up"
     if away:
-        missing = listed(away)
-        reason = f"not every server of {cluster} at {missing} is back: guards are there of "
-        reason += listed(sorted(guards)) or "none"
+        reason = f"no server of {cluster} at {listed(away)} is back: no guard is there, and no broker is up"
         hint = "start the hosts and their services; without guards, start the brokers"
         return gate_result("sites-returned", "refused", measured, limit, reason, hint)
-    return gate_result("sites-returned", "ok", measured, limit, limit)
+    told = f"{limit}: {measured}" if len(guards) < expected else limit
+    return gate_result("sites-returned", "ok", measured, limit, told)
 
 
-def _is_back(placement: Placement, said: Mapping[str, SiteGuardSaid], described: Cluster, site: str) -> bool:
-    up = [broker for broker in brokers_at(placement, site) if broker in placement.living]
-    guards = [word for word in said.values() if word.site == site]
-    return len(guards) >= _servers(described, site) or len(up) >= _brokers(described, site)
+def _up(placement: Placement | None, site: str) -> list[int]:
+    if placement is None:
+        return []
+    return [broker for broker in brokers_at(placement, site) if broker in placement.living]
 
 
 def _servers(described: Cluster, site: str) -> int:

@@ -54,7 +54,13 @@ def _loss_fate(
             fate = topic_fate(shape, states)
             reason = topic_reason(shape, fate, states[shape.cluster])
             known[shape] = TopicFate(
-                fate.acked, fate.writes, fate.rpo, fate.rto, reason, switch_to=fate.taker
+                fate.acked,
+                fate.writes,
+                fate.rpo,
+                fate.rto,
+                reason,
+                switch_to=fate.taker,
+                replicas_lost=None if fate.lost is None else (shape.replicas, fate.lost.most),
             )
         return known[shape]
 

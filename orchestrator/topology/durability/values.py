@@ -24,7 +24,8 @@ class TopicFate:
 
     `acked_records` is about records acknowledged with acks=all; `reason` is one sentence with the
     numbers that decide. Where partitions may be placed differently, the worst one is told. `switch_to`
-    is the cluster at which clients can go on where that is the way (`switch-clients`).
+    is the cluster at which clients can go on where that is the way (`switch-clients`). `replicas_lost`: of so
+    many replicas, how many a partition loses at most; None where that is not known.
     """
 
     acked_records: AckedRecords
@@ -33,6 +34,7 @@ class TopicFate:
     rto: Rto
     reason: str
     switch_to: str = ""
+    replicas_lost: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class HostsOfVoters:
     ) -> VotersSeen:
         """See `VoterHosts`."""
         doing = {
-            # Whatever was started meanwhile runs with the file that it had.
-            "stop": list(changes),
+            # Whatever was started meanwhile runs with the file that it had, or with others that did.
+            "stop": list(dict.fromkeys([*changes, *servers])) if changes else [],
             "changes": _CHANGES.dump_python(dict(changes), mode="json"),
             "kept_as": kept_as,
             "start": list(servers),

@@ -226,9 +226,10 @@ class _Beginning(Effect[Nothing]):
         leader, furthest = leader_of(seen.voters.values()), max(stopped, key=lambda voter: voter.reaches)
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
-        if leader.end < furthest.end:
-            said = f"{leader.server} leads with a log that ends at {leader.end}, "
-            return _Started(seen, leader.server, f"{said}that of {furthest.server} ended at {furthest.end}")
+        if (leader.epoch, leader.end) < furthest.reaches:
+            said = f"{leader.server} leads with a log that ends at {leader.end} of epoch {leader.epoch}, "
+            said += f"that of {furthest.server} ended at {furthest.end} of epoch {furthest.epoch}"
+            return _Started(seen, leader.server, said)
         return _Started(seen, leader.server)
 
 
@@ -293,8 +294,10 @@ class RestoreQuorum(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        record = run.port(EstateRecord)
-        record.write(QuorumRestoring(cluster=self.cluster, generation=self.generation))
+        record, stopped = run.port(EstateRecord), _stopped(run, self.stopped)
+        first = beginning(stopped, self.needed, self.all_of).first
+        numbers = tuple(sorted(voter.number for voter in stopped if voter.server in first))
+        record.write(QuorumRestoring(cluster=self.cluster, generation=self.generation, beginning=numbers))
         found = self.begin(run)
         if found.problem:
             return Unknown(found.problem)

@@ -19,13 +19,17 @@ from orchestrator.ports.voters import Voter
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class StoppedVoter:
-    """Where the metadata log of a voter ended while it stood still; see `Voter`."""
+    """Where the metadata log of a voter ended while it stood still; see `Voter`.
+
+    `number` is -1 in journals of earlier builds.
+    """
 
     server: str
     site: str
     epoch: int
     end: int
     leader_epoch: int = -1
+    number: int = -1
 
     @property
     def reaches(self) -> tuple[int, int]:
@@ -41,6 +45,7 @@ class StoppedVoter:
             epoch=voter.epoch,
             end=voter.end,
             leader_epoch=voter.leader_epoch,
+            number=voter.number,
         )
 
 

@@ -1,0 +1,95 @@
+"""What `failover` would do about a lost site, told from the file alone by what plans it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.moves.within_cluster.requests import SiteLossRequest
+from orchestrator.moves.within_cluster.site_loss import plan_site_loss
+from orchestrator.moves.within_cluster.sites_off import with_brokers
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Placement, TopicDescription
+from orchestrator.ports.voters import Voter, VotersSeen
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.snapshot.snapshot import ClusterView, Snapshot
+from orchestrator.topology.durability.values import ClusterFate
+from orchestrator.topology.model import Cluster, Topology
+
+_FILE = "the topology file"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
+    `failover` would need for every topic to be written.
+    """
+
+    steps: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+
+
+def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate) -> Foreseen:
+    """Of the loss of data centres of a file with one cluster; `fate`: of that cluster then.
+
+    Every replica is taken to be in sync, and every survivor to be up.
+    """
+    (cluster,) = topology.clusters
+    described = topology.clusters[cluster]
+    is_helpless = fate.control_plane in {"lost", "unknown"} or not set(described.datacenters) - set(sites)
+    is_untouched = fate.control_plane == "continues" and not with_brokers(described, sites)
+    if is_helpless or is_untouched:
+        return Foreseen()
+    seen = _by_file(topology, cluster, sites, fate)
+    needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites))
+    word = SiteLossRequest(cluster=cluster, attested=sites, lower_min_insync=("all",))
+    steps = tuple(step.action for step in plan_site_loss(topology, seen, word).steps)
+    stopped = needed.facts["stopped"]
+    return Foreseen(steps, (f"--lower-min-insync {','.join(stopped)}",) if stopped else ())
+
+
+def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: ClusterFate) -> Snapshot:
+    """As it is once Kafka has noticed, or for good where nobody can be elected."""
+    described = topology.clusters[cluster]
+    own = {topic.name: topic.min_insync_replicas for topic in topology.topics_of(cluster)}
+    topics, min_insync, most = {}, {}, 0
+    for name, its in fate.topics.items():
+        replicas, lost = its.replicas_lost or (0, 0)
+        if replicas == lost:
+            continue  # nobody is left who could lead it
+        # Lost brokers come first: brokers are numbered by whether they are lost.
+        all_of = (*range(-lost, 0), *range(1, replicas - lost + 1))
+        topics[name] = TopicDescription(name, "", (1,), (all_of,), (all_of[lost:],))
+        min_insync[name] = own.get(name) or described.internal_topic(name).min_insync_replicas
+        most = max(most, replicas - lost)
+    left = next(dc for dc in described.datacenters if dc not in sites)
+    placement = Placement(topics, dict.fromkeys(range(1, most + 1), left), frozenset(range(1, most + 1)))
+    view = ClusterView(
+        placement=Part(_FILE, 0.0, placement),
+        min_insync=Part(_FILE, 0.0, min_insync),
+        voters=Part(_FILE, 0.0, VotersSeen(_survivors(described, sites), {})),
+    )
+    coordination = Part(_FILE, 0.0, CoordinationState(""))
+    return Snapshot(at_s=0.0, coordination=coordination, clusters={cluster: view})
+
+
+def _survivors(described: Cluster, sites: Sequence[str]) -> dict[str, Voter]:
+    number, found = 0, {}
+    for row in described.nodes:
+        for _ in range((row.controllers + row.zookeepers) if row.dc not in sites else 0):
+            number += 1
+            found[f"voter-{number}"] = Voter(
+                server=f"voter-{number}",
+                site=row.dc,
+                kind=described.metadata,
+                number=number,
+                is_broker=False,
+                file="",
+                sha256="",
+                lines=(),
+                epoch=0,
+                end=0,
+                runs=True,
+                leads=False,
+            )
+    return found
