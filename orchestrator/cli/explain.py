@@ -36,12 +36,13 @@ def explain(
 
     What is named with --lose comes first. Nothing is asked of any cluster: the answers follow from the file.
     """
-    from orchestrator.cli.explain_answers import answers_of, summary
+    from orchestrator.cli.explain_answers import answers_of, summary, with_procedures
     from orchestrator.cli.explain_view import render_markdown, render_text
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
     from orchestrator.cli.patterns_view import pattern_lines
     from orchestrator.errors import UsageError
+    from orchestrator.moves.within_cluster.foreseen import foreseen_of
     from orchestrator.topology.durability.analysis import explain_topology
     from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
     from orchestrator.topology.pattern_matching import patterns_as_json
@@ -57,15 +58,19 @@ def explain(
         topology.replication, {name: topology.names_at(name) for name in topology.clusters}
     )
 
+    procedures = foreseen_of(topology, found)
+
     def render(console: Console) -> None:
-        renderers[style](topology, answers_of(found), console)
+        renderers[style](topology, answers_of(found, procedures), console)
         if patterns:
             console.print()
         for line in pattern_lines(patterns):
             console.print(f"- {line}" if style == "markdown" else line, markup=False)
 
     emit(
-        {**found.as_json(), **({"patterns": patterns} if patterns else {})} if as_json else {},
+        {**with_procedures(found, procedures), **({"patterns": patterns} if patterns else {})}
+        if as_json
+        else {},
         as_json=as_json,
         summary=summary(found) if as_json else "",
         render=render,

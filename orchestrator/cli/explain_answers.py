@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
+from orchestrator.moves.within_cluster.foreseen import Foreseen
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.durability.values import (
     ApplicationFate,
@@ -36,6 +39,8 @@ _WRITES = {
     "site-return": "writes{to} stop until {lost} back",
 }
 _NAMED_AT_MOST = 3
+Lost = tuple[str, ...]
+_NONE: Mapping[Lost, Foreseen] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,8 @@ class Answer:
 
     `sentence` is the whole answer for somebody in a hurry. `severity` is 0 where nothing is lost and
     nothing waits for a person, 1 where something may be lost or has to be done, 2 where it cannot be.
-    `margin`: a sentence for each next loss that would stop something.
+    `margin`: a sentence for each next loss that would stop something. `procedure`: what `failover` within the
+    cluster would do.
     """
 
     lost: str
@@ -76,15 +82,35 @@ class Answer:
     clusters: tuple[ClusterAnswer, ...]
     applications: tuple[ApplicationFate, ...] = ()
     margin: tuple[str, ...] = ()
+    procedure: str = ""
 
 
-def answers_of(found: Durability) -> tuple[Answer, ...]:
+def answers_of(found: Durability, procedures: Mapping[Lost, Foreseen] = _NONE) -> tuple[Answer, ...]:
     """The answers in order; brokers whose loss means the same share one."""
     gathered: dict[object, list[LossFate]] = {}
     for loss in found.losses:
         is_broker = len(loss.lost) == 1 and "/" in loss.lost[0]
         gathered.setdefault(_key(_nameless(loss) if is_broker else loss), []).append(loss)
-    return tuple(_answer(losses) for losses in gathered.values())
+    answers = ((losses[0].lost, _answer(losses)) for losses in gathered.values())
+    return tuple(replace(answer, procedure=_in_words(procedures.get(lost))) for lost, answer in answers)
+
+
+def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> dict[str, Any]:
+    """As JSON data, beside the rest the `steps` and `overrides` of `failover` within a cluster."""
+    data = found.as_json()
+    for loss in data["losses"]:
+        if (told := procedures.get(tuple(loss["lost"]))) is None:
+            continue
+        for cluster in loss["clusters"].values():
+            cluster.update(steps=list(told.steps), overrides=list(told.overrides))
+    return data
+
+
+def _in_words(told: Foreseen | None) -> str:
+    if told is None or not told.steps:
+        return ""
+    words = "".join(f"; for every topic to be written also {word}" for word in told.overrides)
+    return f"dcctl failover would do: {', '.join(told.steps)}{words}"
 
 
 def summary(found: Durability) -> str:

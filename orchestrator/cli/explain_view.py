@@ -32,8 +32,9 @@ def render_text(topology: Topology, answers: Sequence[Answer], console: Console)
         console.print(f"\n[bold]{escape(answer.lost)}[/]")
         for cluster in answer.clusters:
             _render_cluster(cluster, console)
-        for sentence in answer.margin:
-            _render_reason(sentence, console)
+        for sentence in (answer.procedure, *answer.margin):
+            if sentence:
+                _render_reason(sentence, console)
         _render_applications(answer, console)
 
 

@@ -173,3 +173,47 @@ def test_what_patterns_of_a_mirror_match_is_listed(
             "left_out": ["pay-store-changelog"],
         }
     ]
+
+
+def test_within_a_stretched_cluster_the_steps_of_a_failover_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By the functions that plan it, and the words that it would need."""
+    stretched = str(Path(EXAMPLE).with_name("stretched-2dc.yaml"))
+    assert run(["explain", stretched, "--json", "--lose", "dc1/broker-1"]) == 0
+    broker, site, _ = json.loads(capsys.readouterr().out)["losses"]
+    assert "steps" not in broker["clusters"]["main"]
+    assert site["clusters"]["main"]["steps"] == [
+        "fence-site",
+        "record-generation",
+        "stop-voters",
+        "form-quorum",
+        "start-rest",
+        "await-leaders",
+        "lower-min-insync",
+        "see-writable",
+    ]
+    (word,) = site["clusters"]["main"]["overrides"]
+    assert word.startswith("--lower-min-insync ")
+    assert "orders" in word
+    assert run(["explain", stretched]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "dcctl failover would do: fence-site, record-generation, stop-voters, form-quorum" in out
+
+
+@pytest.mark.parametrize(
+    ("layout", "lost", "steps"),
+    [
+        ("stretched-3dc", "dc2", ["fence-site", "await-leaders", "see-writable"]),
+        ("stretched-2.5dc", "witness", []),
+        ("stretched-2.5dc", "dc1,dc2", []),
+    ],
+)
+def test_where_little_or_nothing_is_to_be_done_that_is_told(
+    layout: str, lost: str, steps: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tie-breaker asks for nothing, and without any broker nothing can be done."""
+    file = str(Path(EXAMPLE).with_name(f"{layout}.yaml"))
+    assert run(["explain", file, "--json", "--lose", lost]) == 0
+    first = json.loads(capsys.readouterr().out)["losses"][0]
+    assert first["clusters"]["main"]["steps"] == steps

@@ -54,7 +54,7 @@ def test_the_longest_log_leads_though_it_is_not_first_and_what_is_lost_was_said(
             assert "would be lost, and 0 are accepted" in capsys.readouterr().err
             assert run([*lost, "--accept-unclean", "all", "--dry-run", "--json"]) == 0
             plan = json.loads(capsys.readouterr().out)
-            said = next(g for g in plan["gates"] if g["name"] == "clean-leaders")["measured"]
+            said = next(g for g in plan["plan"]["gates"] if g["id"] == "clean-leaders")["measured"]
             assert run([*lost, "--accept-unclean", "all"]) == 0, "".join(capsys.readouterr())
             topic = placed(simulation).topics["narrow"]
             assert (topic.leaders[0], topic.replicas[0]) == (4, (4, 1, 3, 2))

@@ -16,10 +16,12 @@ from orchestrator.moves.within_cluster.requests import (
     SiteLossRequest,
 )
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.effect import Effect
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered, TopicOrder
+from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
@@ -80,6 +82,42 @@ def site_loss_plan() -> Plan:
     gone = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
     request = SiteLossRequest(cluster="main", attested=("dc1",), lower_min_insync=("all",))
     return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request)
+
+
+def put_back_after_a_loss(guards: dict[str, str], placement: Placement | None) -> Plan:
+    """dc1 is recorded as off; `guards`: by server the site at which its guard holds it."""
+    said = {server: SiteGuardSaid(site=site, state="held") for server, site in guards.items()}
+    state = CoordinationState("", sites_off={"west": ("dc1",)}, site_guards={"west": said})
+    picture = seen(AT_REST, state)
+    unseen: Part[Placement] = Part("brokers", 0.0, problem="no answer")
+    view = replace(picture.cluster("west"), placement=unseen if placement is None else part(placement))
+    picture = replace(picture, clusters={"west": view})
+    return plan_put_back(topology(), picture, PutBackRequest(cluster="west"))
+
+
+WITHOUT_DC1 = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
+
+
+def test_servers_of_a_lost_site_run_again_before_what_waits_for_them() -> None:
+    """With whoever is back: the last host may be under repair for a week."""
+    plan = put_back_after_a_loss({"broker-1": "dc1"}, WITHOUT_DC1)
+    assert [step.action for step in plan.steps] == ["let-sites-run", "await-in-sync", "elect-preferred"]
+    assert outcome_of(plan, "sites-returned") == "ok"
+    assert outcome_of(put_back_after_a_loss({"broker-2": "dc2"}, WITHOUT_DC1), "sites-returned") == "refused"
+
+
+def test_where_the_cluster_does_not_answer_servers_that_are_held_run_and_no_more() -> None:
+    """The other site is lost in the meantime: guards would hold the only ones that are left."""
+    plan = put_back_after_a_loss({"broker-1": "dc1"}, None)
+    assert [step.action for step in plan.steps] == ["let-sites-run"]
+    assert "reachable" not in {gate.id for gate in plan.gates}
+    assert outcome_of(plan, "sites-returned") == "ok"
+    assert outcome_of(put_back_after_a_loss({}, None), "sites-returned") == "unknown"
+
+
+def outcome_of(plan: Plan, gate: str) -> str:
+    """Of the gate with that name."""
+    return next(one.outcome for one in plan.gates if one.id == gate)
 
 
 def test_a_partition_is_displaced_where_another_or_nobody_leads() -> None:

@@ -13,7 +13,7 @@ from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
-from orchestrator.topology.durability.values import ClusterFate
+from orchestrator.topology.durability.values import ClusterFate, Durability
 from orchestrator.topology.model import Cluster, Topology
 
 _FILE = "the topology file"
@@ -27,6 +27,21 @@ class Foreseen:
 
     steps: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+
+
+def foreseen_of(topology: Topology, found: Durability) -> dict[tuple[str, ...], Foreseen]:
+    """By what is lost: each loss of data centres alone, of a file with one cluster over several of them."""
+    if not topology.is_one_cluster:
+        return {}
+    ((cluster, described),) = topology.clusters.items()
+    if len(described.datacenters) == 1:
+        return {}
+    sites = set(described.datacenters)
+    return {
+        loss.lost: foreseen(topology, loss.lost, loss.clusters[cluster])
+        for loss in found.losses
+        if sites.issuperset(loss.lost)
+    }
 
 
 def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate) -> Foreseen:
