@@ -154,6 +154,22 @@ def test_a_partition_whose_replicas_in_sync_are_all_lost_is_refused_by_name(esta
         operator.go_on_without("dc1", lower_min_insync=("all",), accept_unclean=3)
 
 
+def test_a_partition_without_any_replica_elsewhere_keeps_nobody_else_waiting(estates: Estates) -> None:
+    """It waits for its broker, and that is said: a topic that was made in the last second, or of one copy."""
+    operator = estates.at_work(STRETCHED)
+    log = operator.estate.clusters["main"].topics["metrics"].logs[0]
+    log.replicas, log.isr, log.leader = (1,), (1,), 1
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    assert operator.plan.facts["away"] == ["metrics-0"]
+    assert "partitions of metrics have no replica elsewhere, and wait for the site" in operator.plan.way
+    assert writes(operator) == set(operator.estate.clusters["main"].topics) - {"metrics"}
+    again = operator.go_on_without("dc1", lower_min_insync=("all",))
+    assert again.reason.endswith("with acks=all, but for metrics: no replica of some partition is up")
+
+
 def test_with_the_word_whoever_has_most_leads_and_the_order_is_put_back(estates: Estates) -> None:
     """It is not the first of the assignment; settings are lowered once it leads."""
     operator = left_behind(estates)

@@ -75,7 +75,7 @@ class PutLongestFirst(
         stuck = [one for one in led_by_nobody(placement) if one.partition in meant]
         with run.port(Clusters).replica_end_reader(self.cluster) as reader:
             ends = replica_ends(reader, placement, kafka.brokers())
-        found, unknown = choices(placement, stuck, ends)
+        found, unknown = choices(stuck, ends)
         if unknown:
             return Failed(f"who has most is not known, and nothing was changed: {listed(unknown)}")
         rows = tuple((*one.partition, one.broker, one.end.leader_epoch, one.end.log_end) for one in found)
@@ -187,7 +187,7 @@ def replica_ends(reader: ReplicaEnds, placement: Placement, addresses: Mapping[i
     wanted: dict[str, list[TopicPartition]] = {}
     found: dict[TopicPartition, dict[int, ReplicaEnd | str]] = {}
     for one in led_by_nobody(placement):
-        for broker in placement.living.intersection(one.replicas):
+        for broker in one.living:
             found.setdefault(one.partition, {})[broker] = "its address is not known"
             if broker in addresses:
                 wanted.setdefault(addresses[broker], []).append(one.partition)

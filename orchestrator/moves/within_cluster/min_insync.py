@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import not_in_sync, unseen_in_words, without_sites
-from orchestrator.moves.within_cluster.writes import stopped, unsettled
+from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -78,7 +78,8 @@ class AwaitLeaders(
             return not waiting
 
         if run.await_true(is_led, run.timeout_s, poll_s=_POLL_S):
-            return Done(Nothing(), f"every partition of {self.cluster} is led by a broker that is up")
+            said = f"every partition of {self.cluster} that has a replica that is up is led by one"
+            return Done(Nothing(), said)
         if problem:
             return Unknown(f"{self.cluster} does not say who leads its partitions: {problem}")
         return Unknown(f"partitions that wait for a broker that is down: {listed(map(str, waiting))}")
@@ -252,7 +253,9 @@ class SeeWritable(
             return not waiting
 
         if run.await_true(is_written, _SETTLED_S, poll_s=_POLL_S):
-            return Done(Nothing(), f"every partition of {self.cluster} has replicas enough in sync")
+            away = listed(dict.fromkeys(tp.topic for tp in all_away(kafka.placement())))
+            told = f"; partitions of {away} have no replica that is up, and wait for one" if away else ""
+            return Done(Nothing(), f"every partition of {self.cluster} has replicas enough in sync{told}")
         return Failed(f"too few replicas in sync for {KEY}: {listed(waiting)}")
 
 

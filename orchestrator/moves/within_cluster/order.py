@@ -20,13 +20,17 @@ Orders = Mapping[str, TopicOrder]
 
 
 class Assigned(NamedTuple):
-    """One partition as it is described. `in_sync`: who is in sync and up, of `counted_in_sync`."""
+    """One partition as it is described. `in_sync`: who is in sync and up, of `counted_in_sync`.
+
+    `living`: which replicas are up.
+    """
 
     partition: TopicPartition
     replicas: Replicas
     leader: int
     in_sync: frozenset[int]
     counted_in_sync: int
+    living: frozenset[int]
 
 
 def assigned(placement: Placement) -> Iterator[Assigned]:
@@ -36,7 +40,8 @@ def assigned(placement: Placement) -> Iterator[Assigned]:
         rows = zip(topic.partitions, topic.replicas, topic.leaders, topic.isr, strict=True)
         for partition, replicas, leader, in_sync in rows:
             up = placement.living.intersection(in_sync)
-            yield Assigned(partition, replicas, leader, up, len(in_sync))
+            living = placement.living.intersection(replicas)
+            yield Assigned(partition, replicas, leader, up, len(in_sync), living)
 
 
 def brokers_at(placement: Placement, site: str) -> frozenset[int]:

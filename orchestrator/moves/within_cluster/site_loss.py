@@ -37,7 +37,7 @@ from orchestrator.moves.within_cluster.quorum.steps import (
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
-from orchestrator.moves.within_cluster.writes import chosen, stopped, unsettled
+from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult, Plan
@@ -102,7 +102,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
     is_whole = not (waiting or needed or forms or halted_voters) and is_fenced
-    done = f"every topic of {cluster} can be written with acks=all" if is_whole else ""
+    away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
+    but_for = f", but for {away}: no replica of some partition is up" if away else ""
+    done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
     way = _Way(
         cluster=cluster,
         sites=sites,
@@ -123,6 +125,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
     said += f"; writes to {listed(stays)} wait for the site" if stays else ""
+    said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
     said += f"; whoever has most leads {listed(map(str, unclean))}, and lacks records" if unclean else ""
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
@@ -132,6 +135,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         "partitions": placement.partition_count,
         "waiting": len(waiting),
         "stopped": list(stays),
+        "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
         "quorum": sorted(voters.voters) if forms else [],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.moves.within_cluster.order import Assigned, Replicas, assigned
+from orchestrator.moves.within_cluster.writes import all_away
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
@@ -54,20 +55,20 @@ class Choice:
 
 
 def led_by_nobody(placement: Placement) -> list[Assigned]:
-    """Partitions of which no replica in sync is up."""
-    return [one for one in assigned(placement) if not one.in_sync]
+    """Partitions of which no replica in sync is up, though another one is."""
+    return [one for one in assigned(placement) if one.living and not one.in_sync]
 
 
-def choices(placement: Placement, stuck: Iterable[Assigned], ends: Ends) -> tuple[list[Choice], list[str]]:
+def choices(stuck: Iterable[Assigned], ends: Ends) -> tuple[list[Choice], list[str]]:
     """Who is to lead each of these, and of which that is not known, with why: all that are up are asked."""
     found: list[Choice] = []
     unknown: list[str] = []
     for one in stuck:
-        living = [broker for broker in one.replicas if broker in placement.living]
+        living = [broker for broker in one.replicas if broker in one.living]
         told = ends.get(one.partition, {})
         silent = [f"broker {b}: {told.get(b, 'was not asked')}" for b in living if not _is_end(told.get(b))]
-        if silent or not living:
-            unknown.append(f"{one.partition} ({'; '.join(silent) or 'none of its replicas is up'})")
+        if silent:
+            unknown.append(f"{one.partition} ({'; '.join(silent)})")
             continue
         by_broker = {broker: end for broker in living if isinstance(end := told[broker], ReplicaEnd)}
         # Of equal ones whoever stands first already.
@@ -112,11 +113,13 @@ def clean_leaders(
     stuck = led_by_nobody(placement.value)
     measured = f"{plural(len(stuck), 'partition')} without a replica in sync that is up"
     if not stuck:
-        return gate_result("clean-leaders", "ok", measured, limit, limit)
+        away = all_away(placement.value)
+        told = f"; no replica at all is up of {listed(map(str, away))}, which waits for it" if away else ""
+        return gate_result("clean-leaders", "ok", measured, limit, f"{limit}{told}")
     hint = "bring back a broker that was in sync, or let whoever has most lead: --accept-unclean N, or all"
     if ends.value is None:
         return absent("clean-leaders", ends, limit)
-    found, unknown = choices(placement.value, stuck, ends.value)
+    found, unknown = choices(stuck, ends.value)
     if unknown:
         reason = f"who has most is not known: {listed(unknown)}"
         hint = "every replica that is up has to be asked: bring its broker into order, or stop it"

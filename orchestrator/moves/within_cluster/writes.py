@@ -13,22 +13,30 @@ from orchestrator.ports.servers import Placement
 from orchestrator.values import TopicPartition
 
 
+def all_away(placement: Placement) -> list[TopicPartition]:
+    """Partitions no replica of which is up: they wait for a broker, whatever is done."""
+    return [one.partition for one in assigned(placement) if not one.living]
+
+
 def unsettled(placement: Placement) -> list[TopicPartition]:
-    """Partitions that nobody who is up leads, or of which one that is down counts as in sync."""
+    """Partitions that nobody leads though somebody could, or of which one that is down counts as in sync."""
     return [
         one.partition
         for one in assigned(placement)
-        if one.leader not in one.in_sync or len(one.in_sync) < one.counted_in_sync
+        if one.living and (one.leader not in one.in_sync or len(one.in_sync) < one.counted_in_sync)
     ]
 
 
 def stopped(placement: Placement, min_insync: Mapping[str, int]) -> dict[str, int]:
     """Topics with a partition that takes no writes, with the `min.insync.replicas` that each would need.
 
-    1 at least: a partition without any replica in sync takes none at all.
+    1 at least: a partition without any replica in sync takes none at all. Those that wait for a broker in any
+    case do not count.
     """
     found: dict[str, int] = {}
     for one in assigned(placement):
+        if not one.living:
+            continue
         name, left = one.partition.topic, len(one.in_sync)
         if left < min_insync.get(name, 1):
             found[name] = min(max(left, 1), found.get(name, max(left, 1)))
