@@ -110,7 +110,7 @@ def _in_words(told: Foreseen | None) -> str:
     if told is None or not told.steps:
         return ""
     words = "".join(f"; for every topic to be written also {word}" for word in told.overrides)
-    return f"dcctl failover would do: {', '.join(told.steps)}{words}"
+    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}"
 
 
 def summary(found: Durability) -> str:

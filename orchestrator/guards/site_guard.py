@@ -60,7 +60,7 @@ def site_word(about: SiteServer, facts: Iterable[Fact]) -> SiteWord:
     if about.voter is not None and quorum.forced is not None:
         return _of_voter(about, quorum, quorum.forced.kept)
     if about.site in sites_off(facts, of_voters=about.voter is not None).get(about.cluster, ()):
-        reason = f"{about.site} is recorded as off for {about.cluster}: `dcctl failback` lets it run again"
+        reason = f"{about.site} is recorded as off for {about.cluster}: dcctl failback FILE lets it run again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     return SiteWord(may_start=True, must_stop=False, reason=f"{about.site} is not recorded as off")
 
@@ -77,7 +77,7 @@ def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> Sit
     if about.voter in quorum.beginning:
         return SiteWord(may_start=True, must_stop=False, reason=f"{change}: all are being made one again")
     if about.voter not in numbers:
-        reason = f"{whole} ({change}): `dcctl failback` makes all of them one again"
+        reason = f"{whole} ({change}): dcctl failback FILE makes all of them one again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     if quorum.formed is not None and about.voters != numbers:
         named = listed(map(str, sorted(about.voters))) or "none"

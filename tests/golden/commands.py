@@ -17,7 +17,18 @@ from tests.twin.operator import Operator
 
 _RENAMED = {"attest_down": "attested", "attest_degraded": "sick", "principal": "principals"}
 # None of them reaches a request: they say how the command itself talks, or are for a file without mirrors.
-_TALK = ("file", "dry_run", "out", "graph", "full", "yes", "as_json", "lower_min_insync", "evacuate")
+_TALK = (
+    "file",
+    "dry_run",
+    "out",
+    "graph",
+    "full",
+    "yes",
+    "as_json",
+    "lower_min_insync",
+    "accept_unclean",
+    "evacuate",
+)
 
 
 def give(operator: Operator, line: str) -> RunResult:

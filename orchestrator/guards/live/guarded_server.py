@@ -164,7 +164,7 @@ class _Ensemble:
         try:
             self._say(connection, says)
         except DcctlError as error:
-            log(f"what this guard does is not told: {error.subject}: {error.problem}")
+            log(f"this guard cannot say in the ensemble what it does: {error.subject}: {error.problem}")
         else:
             self._said = now
 
