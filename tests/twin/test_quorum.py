@@ -84,6 +84,27 @@ def stands_as_lost(operator: Operator) -> None:
 
 
 @BOTH
+def test_where_no_broker_answers_the_quorum_is_formed_and_no_more(estates: Estates, mode: str) -> None:
+    """They may be waiting for it; the same command does the rest once they answer."""
+    operator = lost(estates, mode)
+    left = [one for one in operator.estate.clusters["main"].brokers.values() if one.state == "up"]
+    for broker in left:
+        broker.state = "silent"
+    result = operator.go_on_without("dc1", lower_min_insync=("all",))
+    assert result.outcome == "ok"
+    assert operator.plan is not None
+    steps = [step.action for step in operator.plan.steps]
+    assert steps == ["fence-site", "record-generation", "stop-voters", "form-quorum", "start-rest"]
+    assert "no broker answers" in operator.plan.way
+    stood_alone(operator)
+    for broker in left:
+        broker.state = "up"
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    goes_on_alone(operator)
+
+
+@BOTH
 def test_the_survivors_become_the_whole_quorum_and_all_are_one_again(estates: Estates, mode: str) -> None:
     """There and back: files, settings, order and leaders as before."""
     operator = lost(estates, mode)

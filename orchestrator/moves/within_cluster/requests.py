@@ -75,7 +75,12 @@ class SiteLossRequest(ClusterRequest):
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        words = ["failover", *(f"--attest-down {site}" for site in self.attested)]
+        return f"failover {self.words}"
+
+    @property
+    def words(self) -> str:
+        """Behind the verb and the file."""
+        words = [f"--attest-down {site}" for site in self.attested]
         if self.lower_min_insync:
             words.append(f"--lower-min-insync {','.join(self.lower_min_insync)}")
         if self.accept_unclean is not None:

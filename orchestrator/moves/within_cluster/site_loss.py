@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.errors import UsageError
+from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
     control_plane,
@@ -74,6 +75,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     is_alone = forms or is_without(quorum, sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
     lost_brokers = sites if is_alone else ()
+    if forms and view.placement.value is None:
+        return _plan_quorum_alone(topology, seen, request, quorum)
     placement = without_sites(placement_of(seen, cluster), lost_brokers)
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
     min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
@@ -141,6 +144,50 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+
+
+def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
+    """No broker answers, and they may be waiting for the quorum: it is formed, and no more is done.
+
+    In ZooKeeper mode threads of a broker wait for the ensemble, until none is left that answers anybody.
+    """
+    cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
+    described = topology.clusters[cluster]
+    left = tuple(dc for dc in described.datacenters if dc not in sites)
+    gates = (
+        *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
+        site_attested(cluster, sites),
+        lost_site_silent(view.at_lost_sites, cluster, sites),
+        *gates_of_voters(view.voters, cluster, described, left, quorum),
+        *_continuing(topology, cluster, sites, quorum),
+    )
+    voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
+    book = Runbook()
+    if voters.voters:
+        with book.section("keep the site off", on_failure="stop"):
+            fenced = book.add(FenceSite(cluster=cluster, sites=sites))
+        order = [behind(fenced, because="what comes back by itself must not decide with the others")]
+        with book.section("form a quorum", on_failure="stop"):
+            stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=order)
+        with book.section("the other voters", on_failure="stop"):
+            start_rest(book, cluster, voters, stopped_voters, (whole,))
+    kept = listed(sorted(voters.voters))
+    facts = {
+        "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
+        "and no more yet: no broker answers",
+        "when_done": f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
+        f"for writes: dcctl failover FILE {request.words}",
+        "copies": {},
+        "sites": list(sites),
+        "partitions": 0,
+        "waiting": 0,
+        "stopped": [],
+        "away": [],
+        "unclean": [],
+        "quorum": sorted(voters.voters),
+        **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
+    }
+    return plan_of(topology, seen, request, "site-loss", book, gates, "", facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
