@@ -12,6 +12,8 @@ from orchestrator.cli.options import JSON
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from orchestrator.moves.within_cluster.foreseen import Foreseen
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this group."""
@@ -42,7 +44,6 @@ def explain(
     from orchestrator.cli.output import emit
     from orchestrator.cli.patterns_view import pattern_lines
     from orchestrator.errors import UsageError
-    from orchestrator.moves.within_cluster.foreseen import foreseen_of
     from orchestrator.topology.durability.analysis import explain_topology
     from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
     from orchestrator.topology.pattern_matching import patterns_as_json
@@ -58,7 +59,12 @@ def explain(
         topology.replication, {name: topology.names_at(name) for name in topology.clusters}
     )
 
-    procedures = foreseen_of(topology, found)
+    procedures: dict[tuple[str, ...], Foreseen] = {}
+    if topology.is_one_cluster:
+        # What plans reads more than a file tells, and takes its time to be imported.
+        from orchestrator.moves.within_cluster.foreseen import foreseen_of
+
+        procedures = foreseen_of(topology, found)
 
     def render(console: Console) -> None:
         renderers[style](topology, answers_of(found, procedures), console)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.moves.within_cluster.foreseen import Foreseen
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.durability.values import (
     ApplicationFate,
@@ -18,6 +17,9 @@ from orchestrator.topology.durability.values import (
     TopicFate,
 )
 from orchestrator.wording import listed
+
+if TYPE_CHECKING:
+    from orchestrator.moves.within_cluster.foreseen import Foreseen
 
 # From harmless to worst; what cannot be known stands where a careful reader would put it.
 _RPO = ("zero", "possible-loss", "replication-lag", "unknown", "total")

@@ -9,15 +9,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, TypeVar, get_args
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-import networkx as nx
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from orchestrator import __version__
 from orchestrator.errors import DcctlError
 from orchestrator.runs.afterwards import Afterwards
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 FORMAT_VERSION = 1
 STEPS_READ = frozenset({"0.3.0", __version__})
@@ -265,6 +268,9 @@ class Plan:
 
         Raises `DcctlError` when a step waits for one that is not there, or for itself.
         """
+        # It takes as long to be imported as all the rest together: offline commands do without it.
+        import networkx as nx  # noqa: PLC0415
+
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(step.id for step in self.steps)
         for step in self.steps:
@@ -278,10 +284,29 @@ class Plan:
         return graph
 
     def in_order(self) -> tuple[Step, ...]:
-        """The steps so that each comes after those that it waits for, otherwise in plan order."""
-        place = {step.id: number for number, step in enumerate(self.steps)}
-        ordered = nx.lexicographical_topological_sort(self.graph(), key=lambda step_id: place[step_id])
-        return tuple(self.step(step_id) for step_id in ordered)
+        """The steps so that each comes after those that it waits for, otherwise in plan order.
+
+        Raises `DcctlError`: see `graph`.
+        """
+        left = {step.id: set(step.depends_on) for step in self.steps}
+        behind: dict[str, list[int]] = {step.id: [] for step in self.steps}
+        for number, step in enumerate(self.steps):
+            for needed in step.depends_on:
+                behind.setdefault(needed, []).append(number)
+        ready = [number for number, step in enumerate(self.steps) if not step.depends_on]
+        found: list[Step] = []
+        while ready:
+            step = self.steps[heappop(ready)]
+            found.append(step)
+            for number in behind[step.id]:
+                waits = left[self.steps[number].id]
+                if step.id in waits:
+                    waits.remove(step.id)
+                    if not waits:
+                        heappush(ready, number)
+        if len(found) < len(self.steps):
+            self.graph()  # it says which steps wait in vain
+        return tuple(found)
 
     def critical_path_s(self) -> float:
         """Expected seconds of the longest way through the steps."""

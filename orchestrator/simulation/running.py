@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
-from orchestrator.errors import SimulationError
+from orchestrator.errors import CoordinationError, SimulationError
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.estate_record import written_facts
 from orchestrator.runs.within_clusters import SITE_FACTS, sites_off
@@ -184,11 +184,13 @@ class Simulation:
         return waiting
 
     def _sites_off(self) -> dict[str, tuple[str, ...]]:
-        """By cluster the sites that its guards keep off."""
+        """By cluster the sites that its guards keep off; none where nobody tells."""
         coordination = coordination_connection(self.topology)
-        coordination.open()
         try:
+            coordination.open()
             return sites_off(written_facts(coordination, self.topology.name, SITE_FACTS))
+        except CoordinationError:
+            return {}
         finally:
             coordination.close()
 

@@ -36,9 +36,10 @@ sys.stderr.write("\\n" + json.dumps(list(sys.modules)))
 
 @pytest.mark.parametrize("command", ["validate", "explain", "graph"])
 def test_an_offline_command_imports_nothing_slow(command: str) -> None:
-    """Whatever the example has."""
+    """Whatever the example has; what plans within a cluster takes arrays along."""
+    slow = _SLOW_IMPORTS - ({"numpy"} if command == "explain" else set())
     words = [sys.executable, "-c", _PROGRAM, command, *map(str, EXAMPLES)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert len(EXAMPLES) >= 10
     modules = json.loads(done.stderr.splitlines()[-1])
-    assert not {name.partition(".")[0] for name in modules} & _SLOW_IMPORTS
+    assert not {name.partition(".")[0] for name in modules} & slow

@@ -21,7 +21,7 @@ from orchestrator.adapters.child_process import descendants
 from orchestrator.adapters.processes import ProcessId, end_all, process_id
 from orchestrator.adapters.zookeeper import HeldLock
 from orchestrator.errors import DcctlError
-from orchestrator.guards.live import boot_guard, guarded_broker
+from orchestrator.guards.live import boot_guard, child, guarded_broker
 from orchestrator.guards.live.boot_guard import Guarded
 from orchestrator.guards.live.guard_reading import guards_said
 from orchestrator.guards.live.guarded_broker import GuardedBroker
@@ -99,7 +99,7 @@ def ran(
     def kill_own(timeout_s: float) -> list[ProcessId]:
         return end_all(lambda: [one for one in descendants() if one.pid not in others], timeout_s)
 
-    monkeypatch.setattr(guarded_broker, "kill_descendants", kill_own)
+    monkeypatch.setattr(child, "kill_descendants", kill_own)
     monkeypatch.setattr(
         guarded_broker, "coordination_connection", lambda _: connected() if connected else ensemble
     )
