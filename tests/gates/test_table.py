@@ -39,6 +39,7 @@ OF_PRODUCERS_THAT_MOVE_THEMSELVES = {"fenceable-target"}
 OF_STRETCHED = {
     "site-evacuable",
     "isr-full",
+    "sites-returned",
     "lost-site-off",
     "quorum-continues",
     "voters-present",
