@@ -22,7 +22,7 @@ from pathlib import Path
 
 from orchestrator.errors import DcctlError
 from orchestrator.installation import missing_package
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Cluster, Topology
 
 PLACE = "{properties}"
 _WAIT_S = 10.0
@@ -53,12 +53,7 @@ def refuse_slips(guarded: Guarded, topology: Topology) -> None:
     command that does not take the properties it is given, or takes the same both times, is never closed.
     Raises `OSError` where the properties files cannot be looked at.
     """
-    if guarded.cluster not in topology.clusters:
-        raise DcctlError(
-            f"--cluster {guarded.cluster}",
-            f"{guarded.file} has no such cluster",
-            f"its clusters: {', '.join(topology.clusters)}",
-        )
+    described_cluster(topology, guarded.cluster, guarded.file)
     if not any(PLACE in word for word in guarded.command):
         raise DcctlError(
             " ".join(guarded.command),
@@ -74,6 +69,17 @@ def refuse_slips(guarded: Guarded, topology: Topology) -> None:
             f"is the same file as --open {guarded.opened}, so the broker could not be closed",
             "give a properties file that keeps applications out",
         )
+
+
+def described_cluster(topology: Topology, name: str, file: Path) -> Cluster:
+    """The cluster that a guard is told of. Raises `DcctlError` for one that the file does not have."""
+    if name not in topology.clusters:
+        raise DcctlError(
+            f"--cluster {name}",
+            f"{file} has no such cluster",
+            f"its clusters: {', '.join(topology.clusters)}",
+        )
+    return topology.clusters[name]
 
 
 def start_broker(guarded: Guarded) -> int:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -16,6 +17,7 @@ from orchestrator.adapters.child_process import adopt_orphans
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError, DcctlError
 from orchestrator.guards.guard_events import Begun, Exit, Kill, Log, PassOn, Ticked, Told
+from orchestrator.guards.live.boot_guard import described_cluster
 from orchestrator.guards.live.child import ENDING, PASSED_ON, GuardedChild, close, in_words, log, now_s
 from orchestrator.guards.live.site_guard import Guarded, word_file
 from orchestrator.guards.live.site_words import site_guard_path
@@ -36,6 +38,7 @@ from orchestrator.guards.site_guard import (
 )
 from orchestrator.ports.voter_lines import voters_in
 from orchestrator.runs.estate_record import Fact
+from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.estate_record import FactName, estate_path, fact_names, written_facts
 from orchestrator.runs.within_clusters import QUORUM_FACTS, SITE_FACTS
@@ -150,10 +153,11 @@ class _Ensemble:
     def _word(self, connection: Coordination) -> SiteWord:
         """Raises `CoordinationError` too where facts are gone that were there: they are never removed."""
         kinds = (*SITE_FACTS, *QUORUM_FACTS)
-        before = set(self._known)
-        if gone := before.difference(fact_names(connection, self._topology.name)):
-            raise CoordinationError(estate_path(self._topology.name), f"{len(gone)} facts of it are gone")
-        facts = written_facts(connection, self._topology.name, kinds, known=self._known)
+        name = self._topology.name
+        listed = fact_names(connection, name)
+        if gone := self._known.keys() - set(listed):
+            raise CoordinationError(estate_path(name), f"{len(gone)} facts of it are gone")
+        facts = written_facts(connection, name, kinds, known=self._known, listed=listed)
         return site_word(_described(self._guarded), facts)
 
     def _say_once(self, connection: Coordination, says: SiteSaying) -> None:
@@ -170,16 +174,16 @@ class _Ensemble:
 
     def _say(self, connection: Coordination, says: SiteSaying) -> None:
         guarded = self._guarded
-        said = {
-            "site": guarded.site,
-            "state": says.state,
-            "reason": says.reason,
-            "by_hand": says.by_hand,
-            "host": socket.gethostname(),
-            "at_s": time.time(),
-        }
+        said = SiteGuardSaid(
+            site=guarded.site,
+            state=says.state,
+            reason=says.reason,
+            by_hand=says.by_hand,
+            host=socket.gethostname(),
+            at_s=time.time(),
+        )
         path = f"{site_guard_path(self._topology.name, guarded.cluster)}/{guarded.server}"
-        connection.write_for_session(path, json.dumps(said).encode())
+        connection.write_for_session(path, json.dumps(asdict(said)).encode())
 
 
 def _described(guarded: Guarded) -> SiteServer:
@@ -224,13 +228,7 @@ def _word_of_a_person(config: Path) -> str:
 
 def _refuse_slips(guarded: Guarded, topology: Topology) -> None:
     """Raise `DcctlError` where what is recorded of a lost site would not be found for this server."""
-    described = topology.clusters.get(guarded.cluster)
-    if described is None:
-        raise DcctlError(
-            f"--cluster {guarded.cluster}",
-            f"{guarded.file} has no such cluster",
-            f"its clusters: {', '.join(topology.clusters)}",
-        )
+    described = described_cluster(topology, guarded.cluster, guarded.file)
     if guarded.site not in described.datacenters:
         raise DcctlError(
             f"--site {guarded.site}",

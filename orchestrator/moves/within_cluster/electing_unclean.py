@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import Replicas, assigned, orders_of, restored
+from orchestrator.moves.within_cluster.reordering import awaited, reordered
 from orchestrator.moves.within_cluster.unclean import Ends, choices, led_by_nobody
 from orchestrator.ports.servers import Placement, ReplicaEnds
 from orchestrator.runs.effect import (
@@ -87,13 +88,7 @@ class PutLongestFirst(
             own = self._own(run)
             orders = joined_orders({} if own is None else own.orders, orders_of(placement, moves))
             run.port(EstateRecord).write(self._fact(orders))
-            asked = asked_for(
-                run,
-                sorted(moves.items()),
-                lambda some: kafka.alter_reassignments(dict(some)),
-                "reassignment",
-                at_once=_AT_ONCE,
-            )
+            asked = reordered(run, self.cluster, moves)
             if not isinstance(asked, Done):
                 return Partial("interrupted: not every replica was put first; nobody was elected")
         if left := _not_standing(run, self.cluster, wanted):
@@ -113,13 +108,7 @@ class PutLongestFirst(
             return Done(Nothing())
         kafka = run.port(Clusters).cluster(self.cluster)
         moves = restored(kafka.placement(), own.orders)
-        asked = asked_for(
-            run,
-            sorted(moves.items()),
-            lambda some: kafka.alter_reassignments(dict(some)),
-            "reassignment",
-            at_once=_AT_ONCE,
-        )
+        asked = reordered(run, self.cluster, moves)
         if not isinstance(asked, Done):
             return asked
         if left := _not_standing(run, self.cluster, moves):
@@ -202,16 +191,12 @@ def replica_ends(reader: ReplicaEnds, placement: Placement, addresses: Mapping[i
 
 def _not_standing(run: Running, cluster: str, wanted: Mapping[TopicPartition, Replicas]) -> list[str]:
     """Which assignments are not in that order after a moment."""
-    left: list[str] = []
 
-    def is_standing() -> bool:
-        rows = assigned(run.port(Clusters).cluster(cluster).placement())
-        meant = (one for one in rows if one.partition in wanted)
-        left[:] = [str(one.partition) for one in meant if wanted[one.partition] != one.replicas]
-        return not left
+    def left_of(placement: Placement) -> Mapping[TopicPartition, Replicas]:
+        meant = (one for one in assigned(placement) if one.partition in wanted)
+        return {one.partition: one.replicas for one in meant if wanted[one.partition] != one.replicas}
 
-    run.await_true(is_standing, run.timeout_s / 4, poll_s=_POLL_S)
-    return left
+    return [str(partition) for partition in awaited(run, cluster, left_of)]
 
 
 def _meant(partitions: Partitions) -> frozenset[TopicPartition]:

@@ -41,15 +41,14 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
     """What putting back would do now: settings, the order of assignments, leaders."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
     away, lowered = evacuated_of(seen, cluster), lowered_of(seen, cluster)
-    off = sites_off_of(seen, cluster)
-    if off and view.placement.value is None and quorum_of(seen, cluster).forced is None:
+    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
+    is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
+    if off and view.placement.value is None and not is_forced:
         return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
-    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
-    is_forced = quorum.forced is not None
     gates = (
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),

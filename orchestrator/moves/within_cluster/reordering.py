@@ -86,7 +86,7 @@ class PutSiteLast(
         def left_of(placement: Placement) -> Moves:
             return {tp: order for tp, order in evacuated(placement, self.site).items() if tp in asked}
 
-        left = _awaited(run, self.cluster, left_of)
+        left = awaited(run, self.cluster, left_of)
         if left:
             return Partial(f"replicas at {self.site} still stand first: {_listed(left)}")
         return Done(Nothing(), f"replicas at {self.site} stand last in each assignment of {self.cluster}")
@@ -102,7 +102,7 @@ class PutSiteLast(
         asked = _asked_for(run, self.cluster, restored(_placement(run, self.cluster), own.orders))
         if not isinstance(asked, Done):
             return asked
-        left = _awaited(run, self.cluster, lambda placement: restored(placement, own.orders))
+        left = awaited(run, self.cluster, lambda placement: restored(placement, own.orders))
         if left:
             return Partial(f"assignments not put back: {_listed(left)}")
         elected = elect_preferred(run, self.cluster)
@@ -162,7 +162,7 @@ class RestoreOrder(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Every assignment stands as it was recorded; then that is recorded."""
-        left = _awaited(run, self.cluster, lambda placement: restored(placement, self.orders))
+        left = awaited(run, self.cluster, lambda placement: restored(placement, self.orders))
         if left:
             return Partial(f"assignments not put back: {_listed(left)}")
         placement = _placement(run, self.cluster)
@@ -210,16 +210,26 @@ def _placement(run: Running, cluster: str) -> Placement:
 
 def _asked_for(run: Running, cluster: str, moves: Moves) -> Outcome[Nothing]:
     """Another order, unless Kafka is copying: that would be called off, and its union taken for the wish."""
-    kafka, rows = run.port(Clusters).cluster(cluster), sorted(moves.items())
+    kafka = run.port(Clusters).cluster(cluster)
     busy = sorted(kafka.list_reassignments().intersection(moves)) if moves else []
     if busy:
         return Partial(f"nothing more was asked for: partitions are being reassigned: {_listed(busy)}")
+    return reordered(run, cluster, moves)
+
+
+def reordered(run: Running, cluster: str, moves: Moves) -> Outcome[Nothing]:
+    """Ask for another order, so many partitions at once."""
+    kafka = run.port(Clusters).cluster(cluster)
     return asked_for(
-        run, rows, lambda some: kafka.alter_reassignments(dict(some)), "reassignment", at_once=_AT_ONCE
+        run,
+        sorted(moves.items()),
+        lambda some: kafka.alter_reassignments(dict(some)),
+        "reassignment",
+        at_once=_AT_ONCE,
     )
 
 
-def _awaited(run: Running, cluster: str, left_of: Callable[[Placement], Moves]) -> list[TopicPartition]:
+def awaited(run: Running, cluster: str, left_of: Callable[[Placement], Moves]) -> list[TopicPartition]:
     """What is left after a moment."""
     left: list[TopicPartition] = []
 

@@ -101,7 +101,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
     waiting = unsettled(placement)
-    voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
+    voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
     is_whole = not (waiting or needed or forms or halted_voters) and is_fenced
@@ -161,16 +161,10 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *gates_of_voters(view.voters, cluster, described, left, quorum),
         *_continuing(topology, cluster, sites, quorum),
     )
-    voters = VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
+    voters = _survivors(view, sites)
     book = Runbook()
     if voters.voters:
-        with book.section("keep the site off", on_failure="stop"):
-            fenced = book.add(FenceSite(cluster=cluster, sites=sites))
-        order = [behind(fenced, because="what comes back by itself must not decide with the others")]
-        with book.section("form a quorum", on_failure="stop"):
-            stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=order)
-        with book.section("the other voters", on_failure="stop"):
-            start_rest(book, cluster, voters, stopped_voters, (whole,))
+        _form(book, cluster, voters, sites, quorum, after=_keep_off(book, cluster, sites))
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
@@ -208,19 +202,10 @@ class _Way:
 
 
 def _write(book: Runbook, way: _Way) -> None:
-    cluster, formed = way.cluster, list[After]()
-    if not way.is_fenced:
-        with book.section("keep the site off", on_failure="stop"):
-            fenced = book.add(FenceSite(cluster=cluster, sites=way.sites))
-            formed = [behind(fenced, because="what comes back by itself must not decide with the others")]
+    cluster = way.cluster
+    formed = [] if way.is_fenced else _keep_off(book, cluster, way.sites)
     if way.forms:
-        with book.section("form a quorum", on_failure="stop"):
-            stopped_voters, whole = form_quorum(
-                book, cluster, way.voters, way.sites, way.quorum, after=formed
-            )
-            formed = [behind(whole, because="without a quorum nobody is elected")]
-        with book.section("the other voters", on_failure="stop"):
-            start_rest(book, cluster, way.voters, stopped_voters, (whole,))
+        formed = _form(book, cluster, way.voters, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
         with book.section("the other voters", on_failure="stop"):
             start_stopped(book, cluster, way.voters, way.quorum)
@@ -241,6 +226,33 @@ def _write(book: Runbook, way: _Way) -> None:
             lowered = book.add(lower, after=order)
             order = [behind(lowered, because="what was asked for is looked at")]
         book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+
+
+def _keep_off(book: Runbook, cluster: str, sites: tuple[str, ...]) -> list[After]:
+    with book.section("keep the site off", on_failure="stop"):
+        fenced = book.add(FenceSite(cluster=cluster, sites=sites))
+    return [behind(fenced, because="what comes back by itself must not decide with the others")]
+
+
+def _form(
+    book: Runbook,
+    cluster: str,
+    voters: VotersSeen,
+    sites: tuple[str, ...],
+    quorum: Quorum,
+    *,
+    after: Sequence[After],
+) -> list[After]:
+    with book.section("form a quorum", on_failure="stop"):
+        stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=after)
+    with book.section("the other voters", on_failure="stop"):
+        start_rest(book, cluster, voters, stopped_voters, (whole,))
+    return [behind(whole, because="without a quorum nobody is elected")]
+
+
+def _survivors(view: ClusterView, sites: Sequence[str]) -> VotersSeen:
+    """Voters that are left, as far as their hosts tell."""
+    return VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
 
 
 def _continuing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import add
 
 from pydantic.dataclasses import dataclass
 
@@ -144,13 +145,9 @@ def _up(placement: Placement | None, site: str) -> list[int]:
 
 
 def _servers(described: Cluster, site: str) -> int:
-    together = max if described.is_combined else _both
+    together = max if described.is_combined else add
     rows = [row for row in described.nodes if row.dc == site]
     return sum(together(row.brokers, row.controllers) + row.zookeepers for row in rows)
-
-
-def _both(brokers: int, controllers: int) -> int:
-    return brokers + controllers
 
 
 def _brokers(described: Cluster, site: str) -> int:

@@ -6,7 +6,7 @@ imported fact the number that it stands behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from orchestrator.adapters.zookeeper import Coordination
@@ -98,15 +98,17 @@ def written_facts(
     *,
     of_run: str = "",
     known: dict[FactName, Fact] | None = None,
+    listed: Sequence[FactName] | None = None,
 ) -> tuple[Fact, ...]:
     """The facts of some kinds that are there and hold, in their order; all runs' or those of one.
 
-    `known`: those that were read before, for they never change; further ones are put there.
+    `known`: those that were read before, for they never change; further ones are put there. `listed`: what
+    `fact_names` has told just now.
     """
     wanted = {KIND_OF[kind] for kind in (*kinds, Withdrawn)}
     names = [
         name
-        for name in fact_names(coordination, topology)
+        for name in (fact_names(coordination, topology) if listed is None else listed)
         if name.kind in wanted and of_run in {"", name.run_id}
     ]
     read = {} if known is None else known
