@@ -19,6 +19,7 @@ from orchestrator.adapters.java.client_properties import java_client_properties
 from orchestrator.adapters.kafka.client import client_properties
 from orchestrator.adapters.kafka.java_admin_jvm import Jvm, java_errors, shared_jvm
 from orchestrator.errors import ClusterError, DcctlError
+from orchestrator.values import TopicPartition
 
 # The oldest that a consumer may send; it has the leader's epoch.
 _EPOCHS_VERSION = 3
@@ -75,6 +76,32 @@ class BrokerRequests:
             builder = java.org.apache.kafka.common.requests.ListOffsetsRequest.Builder
             request = builder.forReplica(version, question["replicaId"]).setTargetTimes(topics)
             return self._sent(address, request, "ListOffsets")
+
+    def offsets(
+        self,
+        address: str,
+        questions: Mapping[TopicPartition, Mapping[str, int]],
+        *,
+        replica_id: int,
+        version: int,
+    ) -> dict[TopicPartition, dict[str, Any] | ClusterError]:
+        """What one broker answers to `list_offsets`, by partition, or why it does not.
+
+        `questions`: of each partition `currentLeaderEpoch` and `timestamp`.
+        """
+        by_topic: dict[str, list[dict[str, int]]] = {}
+        for tp, question in questions.items():
+            by_topic.setdefault(tp.topic, []).append({"partitionIndex": tp.partition, **question})
+        topics = [{"name": topic, "partitions": rows} for topic, rows in by_topic.items()]
+        asked = {"replicaId": replica_id, "isolationLevel": 0, "topics": topics}
+        missing = ClusterError(self._subject, f"{address} does not say where it ends")
+        found: dict[TopicPartition, dict[str, Any] | ClusterError] = dict.fromkeys(questions, missing)
+        for topic in self.list_offsets(address, asked, version)["topics"]:
+            for row in topic["partitions"]:
+                code = row["errorCode"]
+                tp = TopicPartition(topic["name"], row["partitionIndex"])
+                found[tp] = self.refusal(address, code) if code else row
+        return found
 
     def epoch_ends(self, address: str, topics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The `OffsetForLeaderEpochResponse` of one broker to what a consumer asks for (KIP-320).

@@ -147,20 +147,11 @@ class LogEndReader:
     def _ends(
         self, address: str, partitions: Sequence[TopicPartition], replica_id: int
     ) -> dict[TopicPartition, int | ClusterError]:
-        by_topic: dict[str, list[dict[str, int]]] = {}
-        for tp in partitions:
-            epoch = self._leaders[tp].epoch
-            row = {"partitionIndex": tp.partition, "currentLeaderEpoch": epoch, "timestamp": _LATEST}
-            by_topic.setdefault(tp.topic, []).append(row)
-        topics = [{"name": topic, "partitions": rows} for topic, rows in by_topic.items()]
-        question = {"replicaId": replica_id, "isolationLevel": 0, "topics": topics}
-        missing = ClusterError(self._subject, f"{address} does not say where it ends")
-        found: dict[TopicPartition, int | ClusterError] = dict.fromkeys(partitions, missing)
-        for topic in self._requests.list_offsets(address, question, _VERSION)["topics"]:
-            for row in topic["partitions"]:
-                tp, code = TopicPartition(topic["name"], row["partitionIndex"]), row["errorCode"]
-                found[tp] = self._requests.refusal(address, code) if code else int(row["offset"])
-        return found
+        questions = {
+            tp: {"currentLeaderEpoch": self._leaders[tp].epoch, "timestamp": _LATEST} for tp in partitions
+        }
+        rows = self._requests.offsets(address, questions, replica_id=replica_id, version=_VERSION)
+        return {tp: row if isinstance(row, ClusterError) else int(row["offset"]) for tp, row in rows.items()}
 
     def _epoch_ends(
         self, address: str, epochs: Mapping[TopicPartition, int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from orchestrator.adapters.kafka.each_broker import each_answer
 from orchestrator.adapters.kafka.java_requests import BrokerRequests
@@ -35,7 +35,6 @@ class ReplicaEndReader:
 
     def __init__(self, name: str, client: Mapping[str, str], timeout_s: float) -> None:
         """`timeout_s` is the time for each of three answers of a broker."""
-        self._subject = f"cluster {name}"
         self._requests = BrokerRequests(name, client, timeout_s)
 
     def __enter__(self) -> Self:
@@ -73,25 +72,14 @@ class ReplicaEndReader:
     def _asked(
         self, address: str, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, _Row | ClusterError]:
-        by_topic: dict[str, list[dict[str, Any]]] = {}
-        for tp, at_ms in times.items():
-            row = {"partitionIndex": tp.partition, "currentLeaderEpoch": _NO_EPOCH, "timestamp": at_ms}
-            by_topic.setdefault(tp.topic, []).append(row)
-        if not by_topic:
-            return {}
-        topics = [{"name": topic, "partitions": rows} for topic, rows in by_topic.items()]
-        question = {"replicaId": _DEBUGGING_REPLICA, "isolationLevel": 0, "topics": topics}
-        missing = ClusterError(self._subject, f"{address} does not say where its log ends")
-        found: dict[TopicPartition, _Row | ClusterError] = dict.fromkeys(times, missing)
-        for topic in self._requests.list_offsets(address, question, _VERSION)["topics"]:
-            for row in topic["partitions"]:
-                tp, code = TopicPartition(topic["name"], row["partitionIndex"]), row["errorCode"]
-                found[tp] = (
-                    self._requests.refusal(address, code)
-                    if code
-                    else _Row(int(row["offset"]), int(row["timestamp"]), int(row["leaderEpoch"]))
-                )
-        return found
+        questions = {tp: {"currentLeaderEpoch": _NO_EPOCH, "timestamp": at_ms} for tp, at_ms in times.items()}
+        rows = self._requests.offsets(address, questions, replica_id=_DEBUGGING_REPLICA, version=_VERSION)
+        return {
+            tp: row
+            if isinstance(row, ClusterError)
+            else _Row(int(row["offset"]), int(row["timestamp"]), int(row["leaderEpoch"]))
+            for tp, row in rows.items()
+        }
 
 
 def _end(
