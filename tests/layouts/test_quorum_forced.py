@@ -15,10 +15,12 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
 from tests.layouts.observed import records_read, topic_partitions
 from tests.layouts.test_evacuated import awaited, led_at, placed
 from tests.layouts.test_site_lost import own_settings
+from tests.layouts.variants import VARIANTS
 from tests.layouts.writes import Writer
 
 ROOT = Path(__file__).parents[2]
@@ -83,12 +85,12 @@ def test_the_survivors_become_the_quorum_and_all_is_as_before_once_the_site_is_b
 
 
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft", "zookeeper-majority"])
 def test_ten_times_in_a_row_what_was_changed_last_is_there(
     layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A topic, a setting and a rule of the last second before each loss; the sites take turns."""
-    simulation = simulation_up(load_topology(ROOT / "topologies" / f"{layout}.yaml"), watch=False)
+    simulation = simulation_up(_topology(layout), watch=False)
     file, files = str(simulation.topology_path), voters_files(simulation)
     took_s = []
     try:
@@ -119,6 +121,11 @@ def test_ten_times_in_a_row_what_was_changed_last_is_there(
         )
     finally:
         simulation.down()
+
+
+def _topology(layout: str) -> Topology:
+    """An example, or a variant of two sites."""
+    return VARIANTS.get(layout) or load_topology(ROOT / "topologies" / f"{layout}.yaml")
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
