@@ -11,7 +11,7 @@ from typing import Literal
 
 from orchestrator.errors import DcctlError
 from orchestrator.replication.engine import engine_of
-from orchestrator.topology.model import Consumer, Topology
+from orchestrator.topology.model import Consumer, Producer, Topology
 
 Verb = Literal[
     "sim workload", "drill", "failover", "failback", "switchover", "status", "watch", "offsets", "relocate"
@@ -20,24 +20,31 @@ Verb = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What one verb handles: layouts, replication policies, and consumers that read by a pattern (but for
-    layouts of `no_patterns_in`).
+    """What one verb handles: layouts, replication policies, consumers that read by a pattern (but for
+    layouts of `no_patterns_in`), and applications that run at several sites at once.
     """
 
     layouts: frozenset[str]
     policies: frozenset[str] = frozenset({"default"})
     patterns: bool = False
     no_patterns_in: frozenset[str] = frozenset()
+    several_sites: bool = True
 
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
+_STRETCHED = frozenset({"stretched-2dc", "stretched-2.5dc", "stretched-3dc"})
 _BOTH = frozenset({"default", "identity"})
 _ROUTED = Support(_MIRRORED, patterns=True)
 
 SUPPORT: Mapping[Verb, Support] = {
-    "sim workload": Support(_MIRRORED, patterns=True),
+    "sim workload": Support(_MIRRORED | _STRETCHED, patterns=True, several_sites=False),
     # Over the one mirror of active-passive the audit asks for each topic by its name.
-    "drill": Support(_MIRRORED, patterns=True, no_patterns_in=frozenset({"active-passive"})),
+    "drill": Support(
+        _MIRRORED | _STRETCHED,
+        patterns=True,
+        no_patterns_in=frozenset({"active-passive"}),
+        several_sites=False,
+    ),
     "failover": _ROUTED,
     "switchover": _ROUTED,
     "failback": _ROUTED,
@@ -79,6 +86,10 @@ def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
         yield from (f"{name} {what}" for what in engine_of(mirror).unsupported(mirror))
     for consumer in topology.consumers:
         yield from _unsupported_of(topology, consumer, known)
+    everybody: tuple[Producer | Consumer, ...] = (*topology.producers, *topology.consumers)
+    for application in everybody:
+        if len(application.instances) > 1 and not known.several_sites:
+            yield f"{application.name} has instances at several sites: a simulation runs one, at one site"
 
 
 def _unsupported_of(topology: Topology, consumer: Consumer, known: Support) -> Iterator[str]:

@@ -50,12 +50,10 @@ def clusters_at_work(topology: Topology) -> tuple[str, ...]:
 def begin_work(simulation: Simulation, scenario: Scenario, tell: Tell) -> tuple[str, ...]:
     """Start the applications where they are at home, and wait until each is at work; returns the clusters.
 
-    Raises `SimulationError` where there is no mirror, and after four minutes with what is still missing.
+    Raises `SimulationError` after four minutes with what is still missing.
     """
     topology = simulation.topology
     refuse_unsupported(topology, "sim workload")
-    if not topology.replication:
-        raise SimulationError(f"topology {topology.name}", "has no mirror, so nothing could be moved")
     clusters = clusters_at_work(topology)
     tell("applications", "installing producers, consumers and Spark queries")
     install_workload(simulation, scenario)

@@ -37,15 +37,15 @@ def host_variables(
 ) -> dict[str, Any]:
     """What the inventory says of a site's host; of its clients, where others never work there.
 
-    `servers`: the path of each one's configuration.
+    `servers`: the path of each one's configuration. In a file with one cluster no client is there before it
+    is installed (`workload.install`): applications are moved there because a host has them.
     """
     found: dict[str, Any] = {**connection, "dc": dc}
     if servers:
         found["dcctl_servers"] = {name: {"unit": name, "config": config} for name, config in servers.items()}
-    if topology.replication:
-        here = installed_programs(topology, dc)
-        if len(here) < len(topology.consumers) + len(topology.producers):
-            found["clients_on_host"] = here
+    here = [] if topology.is_one_cluster else installed_programs(topology, dc)
+    if len(here) < len(topology.consumers) + len(topology.producers):
+        found["clients_on_host"] = here
     return found
 
 

@@ -250,6 +250,10 @@ class Producer:
     """
     standby: Name | None = None
     """The cluster where it goes when its own is left, if not its cluster's `standby`."""
+    instances: Mapping[Name, Positive] = field(default_factory=dict, hash=False)
+    """How many instances of it run at which sites of its cluster: data centre -> number. Default: one, at
+    the first site that has brokers.
+    """
     canary: bool = False
     """It is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured."""
 
@@ -265,11 +269,13 @@ class Consumer:
 
     # Other kinds have classes below this one, with keys of their own (`topology.consumer_kinds`): what is
     # said here of a group holds for them as far as they do not say otherwise. `noun`: in sentences;
-    # `caption`, `mark`: in pictures, under the name and before what it reads.
+    # `caption`, `mark`: in pictures, under the name and before what it reads. `bound_to_site`: it keeps there
+    # what it needs to go on, outside of its cluster.
     noun: ClassVar[str] = "group"
     caption: ClassVar[str] = "consumer group"
     mark: ClassVar[str] = ""
     can_be_canary: ClassVar[bool] = True
+    bound_to_site: ClassVar[bool] = False
 
     name: Name
     """Its name, and its group id unless `group` says another."""
@@ -300,6 +306,10 @@ class Consumer:
     """Whose the records are that are written, once it has moved, to a topic of the same name as one that
     it reads, and that others write there as well: it reads them all (`read`), or they are for the
     consumer of that name.
+    """
+    instances: Mapping[Name, Positive] = field(default_factory=dict, hash=False)
+    """How many instances of it run at which sites of its cluster: data centre -> number. Default: one, at
+    the first site that has brokers.
     """
     canary: bool = False
     """It is dcctl's own (`dcctl canary`), and keeps a ledger by which moves are measured."""

@@ -41,6 +41,7 @@ class SparkQuery(Consumer):
     caption: ClassVar[str] = "Spark query"
     mark: ClassVar[str] = "Spark"
     can_be_canary: ClassVar[bool] = False
+    bound_to_site: ClassVar[bool] = True
 
     checkpoint: str | None = None
     """Where it keeps its checkpoint while it works at `cluster`: a path there."""

@@ -28,7 +28,13 @@ def test_a_site_names_its_clients_where_others_never_work_there() -> None:
 
 def test_where_every_client_may_work_the_inventory_names_none() -> None:
     """As ever, where two sites stand in for each other."""
-    for file in ("tests/faults/small.yaml", "tests/layouts/two-sites.yaml", "topologies/stretched-2dc.yaml"):
+    for file in ("tests/faults/small.yaml", "tests/layouts/two-sites.yaml"):
         topology = load_topology(ROOT / file)
         for dc in topology.datacenters:
             assert host_variables(topology, dc, CONNECTION) == {**CONNECTION, "dc": dc}
+
+
+def test_of_one_cluster_no_host_has_a_client_before_it_is_installed() -> None:
+    """A failover starts applications where a host has them, and a simulation may have none."""
+    topology = load_topology(ROOT / "topologies" / "stretched-2dc.yaml")
+    assert host_variables(topology, "dc1", CONNECTION)["clients_on_host"] == []

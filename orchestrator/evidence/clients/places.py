@@ -1,7 +1,8 @@
 """Where a client lives, in which lives, and what it reads there. Pure.
 
 A client has two places at most: its own cluster, and the one where it goes when that is left
-(`topology.standby`).
+(`topology.standby`). In a cluster over several sites these are the site where it runs, and another one
+(`topology.instances`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.evidence.clients.config import PLACES
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.topology.counterparts import counterparts_read, origin_of
+from orchestrator.topology.instances import other_site, sites_of
 from orchestrator.topology.landing import landings_read
 from orchestrator.topology.model import Consumer, Producer, Replication, Topology
 from orchestrator.topology.standby import READ, standby_of
@@ -29,19 +31,18 @@ class Place(NamedTuple):
 
     @property
     def is_home(self) -> bool:
-        """Whether it is the client's own cluster."""
+        """Whether it lives there before anything is moved."""
         return self.life == LIFE_AT_SOURCE
 
 
 def places(topology: Topology, client: Consumer | Producer) -> list[Place]:
-    """Where a client lives: at its own cluster, and at its standby if it has one."""
-    clusters = [client.cluster]
+    """Where a client lives: at its own cluster, and at its standby or another site of it, if it has one."""
+    found = [(client.cluster, _home(topology, client))]
     if (standby := standby_of(topology, client)) is not None:
-        clusters.append(standby)
-    return [
-        Place(life, cluster, _datacenter(topology, cluster))
-        for life, cluster in enumerate(clusters, LIFE_AT_SOURCE)
-    ]
+        found.append((standby, _datacenter(topology, standby)))
+    elif (other := other_site(topology, client, ())) is not None:
+        found.append((client.cluster, other))
+    return [Place(life, cluster, dc) for life, (cluster, dc) in enumerate(found, LIFE_AT_SOURCE)]
 
 
 def place_in(topology: Topology, client: Consumer | Producer, life: int) -> Place:
@@ -61,7 +62,7 @@ def topics_read(topology: Topology, consumer: Consumer, place: Place) -> list[st
     With what a source's producers bring there, where it reads that too. After a move the counterparts of
     these there, and behind them its landing topics.
     """
-    if place.is_home:
+    if place.cluster == consumer.cluster:
         return _read_at_home(topology, consumer)
     led = [found.entered for _, found in counterparts_read(topology, consumer, place.cluster) if found]
     return list(dict.fromkeys([*led, *landing_topics(topology, consumer)]))
@@ -127,6 +128,11 @@ def _made_mirror(topology: Topology, consumer: Consumer) -> Replication | None:
     mirror = topology.mirror(consumer.cluster, standby) if standby else None
     has_way_back = standby is not None and topology.mirror(standby, consumer.cluster) is not None
     return None if mirror is None or has_way_back else reverse_mirror(mirror)
+
+
+def _home(topology: Topology, client: Consumer | Producer) -> str:
+    _datacenter(topology, client.cluster)
+    return sites_of(topology, client)[0]
 
 
 def _datacenter(topology: Topology, cluster: str) -> str:

@@ -14,6 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import yaml
+
+from orchestrator.adapters.files import write_whole
 from orchestrator.adapters.java.detection import find_java
 from orchestrator.adapters.java.runtime import spark_connector_jars
 from orchestrator.adapters.spark_archive import spark_class_archive
@@ -28,6 +31,7 @@ from orchestrator.evidence.clients.config import (
 from orchestrator.evidence.clients.places import Place, places, topics_read, topics_read_back
 from orchestrator.ports.program import Program
 from orchestrator.simulation.backend import Host
+from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.workload.scenario import AT_END, Role, Scenario
 from orchestrator.snapshot.clients import producer_client
@@ -74,6 +78,17 @@ def install_workload(simulation: Simulation, scenario: Scenario) -> None:
             programs[place.dc].append(program_of(simulation, consumer, place, role))
     for dc, found in programs.items():
         simulation.sites[dc].add_programs(found)
+    if topology.is_one_cluster:
+        _tell_inventory(simulation)
+
+
+def _tell_inventory(simulation: Simulation) -> None:
+    """Each host has the programs of the clients that ever work at its site: see `installation`."""
+    path = Folders(simulation.folder).inventory
+    known = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for host in known["all"]["hosts"].values():
+        host["clients_on_host"] = installed_programs(simulation.topology, host["dc"])
+    write_whole(path, yaml.safe_dump(known, sort_keys=False))
 
 
 @runtime_checkable

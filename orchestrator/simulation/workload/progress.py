@@ -154,10 +154,13 @@ def _reads(
 ) -> tuple[list[TopicPartition], dict[TopicPartition, int]] | None:
     """What a consumer reads at a cluster, and its newest positions there; None if it does not live there."""
     topology = simulation.topology
-    place = next((p for p in places(topology, consumer) if p.cluster == cluster), None)
-    if place is None:
+    lived = lives(simulation.ledgers, "consumers", consumer.name)
+    here = [place for place in places(topology, consumer) if place.cluster == cluster]
+    if not here:
         return None
-    life = life_now(place.life, lives(simulation.ledgers, "consumers", consumer.name))
+    # Two places in one cluster are two of its sites: where it lived last counts.
+    place = min(here, key=lambda one: life_now(one.life, lived))
+    life = life_now(place.life, lived)
     counts = partitions_read(topology, consumer, place, life)
     partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     return partitions, _first_and_last(positions_path(simulation.ledgers, consumer.name, life), life)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from orchestrator.topology.model import KAFKA_INTERNAL_TOPICS, Cluster, Topology
+from orchestrator.topology.model import KAFKA_INTERNAL_TOPICS, Cluster, Consumer, Producer, Topology
 from orchestrator.topology.rules.rule import Finding, Rule, nearest, rule
 from orchestrator.topology.source import Path
 
@@ -35,15 +35,28 @@ def _hint(dc: str, known: set[str]) -> str:
     return f"{add}; or {near}"
 
 
-def _named_datacenters(topology: Topology) -> Iterator[tuple[Path, str]]:
-    for name, cluster in topology.clusters.items():
-        for index, row in enumerate(cluster.nodes):
-            yield ("clusters", name, "nodes", index, "dc"), row.dc
+def applications(topology: Topology) -> Iterator[tuple[Path, Producer | Consumer]]:
+    """Every producer and consumer, with where it stands in the file."""
+    yield from ((("producers", index), one) for index, one in enumerate(topology.producers))
+    yield from ((("consumers", index), one) for index, one in enumerate(topology.consumers))
+
+
+def _named_by_flows(topology: Topology) -> Iterator[tuple[Path, str]]:
     for index, topic in enumerate(topology.topics):
         for dc in topic.replicas_per_dc:
             yield ("topics", index, "replicas_per_dc", dc), dc
         for number, dc in enumerate(topic.residency):
             yield ("topics", index, "residency", number), dc
+    for path, application in applications(topology):
+        for dc in application.instances:
+            yield (*path, "instances", dc), dc
+
+
+def _named_datacenters(topology: Topology) -> Iterator[tuple[Path, str]]:
+    for name, cluster in topology.clusters.items():
+        for index, row in enumerate(cluster.nodes):
+            yield ("clusters", name, "nodes", index, "dc"), row.dc
+    yield from _named_by_flows(topology)
     for index, link in enumerate(topology.links):
         for number, dc in enumerate(link.between):
             yield ("links", index, "between", number), dc

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.model import Topic, Topology
+from orchestrator.topology.rules.references import applications
 from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
 from orchestrator.wording import plural
@@ -92,6 +93,25 @@ def _copies(topology: Topology, topic: Topic) -> Iterator[tuple[str, tuple[str, 
 
 
 @rule(
+    "instances-at-sites",
+    "error",
+    "Instances of an application run at sites of its cluster",
+    "At the loss of a site its instances are started at another one of the same cluster.",
+)
+def instances_at_sites(topology: Topology) -> Iterator[Finding]:
+    """Instances where the application's own cluster has no server."""
+    for place, application in applications(topology):
+        cluster = topology.clusters.get(application.cluster)
+        for dc in application.instances:
+            if cluster is None or dc in cluster.datacenters or dc not in topology.datacenters:
+                continue
+            message = f"`{application.name}` has instances in `{dc}`; its cluster is in "
+            message += quoted(cluster.datacenters)
+            path: Path = (*place, "instances", dc)
+            yield Finding(path, message, "name a site of the cluster, or leave instances out")
+
+
+@rule(
     "coordination-servers",
     "error",
     "coordination.datacenters names one data centre for each server of the ensemble",
@@ -138,6 +158,7 @@ RULES: tuple[Rule, ...] = (
     links_distinct,
     links_slow,
     residency,
+    instances_at_sites,
     coordination_servers,
     coordination_survives,
 )
