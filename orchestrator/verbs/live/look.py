@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestrator.adapters.checkpoint_files import local_checkpoint
@@ -26,7 +25,6 @@ from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.ports import port_of
 from orchestrator.runs.registry import Registry
-from orchestrator.snapshot.clients import ClientHost
 from orchestrator.snapshot.live.asking import (
     REACHED_WITHIN_S,
     Asking,
@@ -39,6 +37,7 @@ from orchestrator.snapshot.observation import SourceProbe
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.values import TopicPartition
+from orchestrator.verbs.live.client_hosts import client_hosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.maps_along import map_along
 from orchestrator.verbs.live.move_estate import Estate, engine_along
@@ -126,7 +125,7 @@ class Look(ABC):
             coordination_subject(self.topology),
             lambda: self._coordination(own_lock, own_run, effects_with(them)),
         )
-        further["inventory"] = self.ask("inventory", self._inventory)
+        further["inventory"] = self.ask("inventory", partial(client_hosts, self.servers, self.topology))
         own = {kind.name: self.ask(kind.name, partial(kind.look, _Looks(), self.way)) for kind in them.kinds}
         of_entered = ClusterView(**_answers(entered), cluster_id=self.entered.cluster_id)
         of_mirrors = {mirror: MirrorView(**_answers(parts)) for mirror, parts in mirrors.items()}
@@ -161,21 +160,6 @@ class Look(ABC):
             return found
         said, closed = boot_guard_statuses(self.servers, estate.coordination, self.topology, left)
         return replace(found, guards=said, kept_closed=closed)
-
-    def _inventory(self) -> tuple[ClientHost, ...]:
-        """The hosts, as Ansible reads them, if dcctl could start anything there."""
-        if self.topology.inventory is None:
-            raise DcctlError("inventory", "the topology file names no inventory")
-        self.servers.playbooks.check_installed()
-        return tuple(
-            ClientHost(
-                name=name,
-                dc=str(said.get("dc", "")),
-                service_manager=str(said.get("service_manager", "")),
-                clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
-            )
-            for name, said in self.servers.playbooks.hosts(Path(self.topology.inventory)).items()
-        )
 
 
 class _Looks:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.adapters.checkpoint_copy import copy_of
 from orchestrator.adapters.checkpoint_files import local_checkpoint, numbered
@@ -21,7 +21,6 @@ from orchestrator.moves.ports import (
     BootGuards,
     FinalMap,
     Hosts,
-    HostsDone,
     Maps,
     PartialClusters,
     PartialLook,
@@ -55,6 +54,7 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import LogEnd, TopicPartition
+from orchestrator.verbs.live.client_hosts import ClientsOnHosts
 from orchestrator.verbs.live.coordination_state import no_ensemble
 from orchestrator.verbs.live.maps_along import map_along
 from orchestrator.verbs.live.move_estate import Estate
@@ -146,11 +146,12 @@ class MoveSession(RunSession):
         self._estate = run.estate
 
     def _ports(self) -> dict[type[Any], Any]:
-        own = (Workers, Maps, Hosts, QueryCheckpoints, PartialClusters, BootGuards)
+        own = (Workers, Maps, QueryCheckpoints, PartialClusters, BootGuards)
         return {
             **self._own_ports,
             **super()._ports(),
             **dict.fromkeys(own, self),
+            Hosts: ClientsOnHosts(self, self._seen.hosts()),
             Participants: self._them,
             Seen: self._seen,
         }
@@ -266,33 +267,6 @@ class MoveSession(RunSession):
     def gaps_now(self, mirror: MirrorRef) -> dict[TopicPartition, SourceGaps]:
         """See `moves.ports.Maps`."""
         return gaps_now(self.servers, self.topology, mirror.of(self.topology))
-
-    def run_clients(
-        self,
-        doing: Literal["start", "stop"],
-        cluster: str,
-        clients: Iterable[str],
-        *,
-        sites: Sequence[str],
-        name: str,
-        timeout_s: float,
-    ) -> HostsDone:
-        """See `moves.ports.Hosts`. Ansible is content with hosts that do nothing."""
-        clients, datacenters = list(clients), tuple(sites) or self.topology.clusters[cluster].datacenters
-        at_work = self.servers.playbooks.run(
-            f"{doing}-clients.yml",
-            inventory=Path(self.topology.inventory or ""),
-            variables={"datacenters": list(datacenters), "clients": clients},
-            folder=self.folder / "playbooks" / name,
-            timeout_s=timeout_s,
-            is_cancelled=self.is_cancelled,
-        )
-        known = self._seen.hosts()
-        if known is None:
-            return HostsDone(at_work, None)
-        hosts = [host for host in known if host.name in at_work]
-        left_out = [c for c in clients if not any(host.runs(c, datacenters) for host in hosts)]
-        return HostsDone(at_work, tuple(left_out))
 
     def bring_over(
         self, query: str, to: str, *, is_apart: bool, is_stopped: bool, timeout_s: float
