@@ -63,8 +63,9 @@ def explain(
     if topology.is_one_cluster:
         # What plans reads more than a file tells, and takes its time to be imported.
         from orchestrator.moves.within_cluster.foreseen import foreseen_of
+        from orchestrator.verbs.registration import PARTICIPANTS
 
-        procedures = foreseen_of(topology, found)
+        procedures = foreseen_of(topology, found, PARTICIPANTS)
 
     def render(console: Console) -> None:
         renderers[style](topology, answers_of(found, procedures), console)

@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
     Running,
     Unknown,
 )
-from orchestrator.wording import plural
+from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -55,6 +55,38 @@ class StartClients(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         found = run_clients_at(run, "start", self, run.step_id)
+        return Done(Nothing(), found.message) if isinstance(found, Done) else found
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StartElsewhere(
+    OfPlace,
+    Reversible,
+    Effect[Nothing],
+    name="start-elsewhere",
+    phase="redirect",
+    expected_s=3.0,
+    timeout_s=60.0,
+):
+    """Start applications at other sites of their cluster, where they go on in the same logs."""
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Start {plural(len(self.clients), 'application')} of {self.cluster} at {listed(self.sites)}"
+
+    def frees(self) -> Iterable[Held]:
+        """See `Effect`."""
+        return held_stopped(self.clients)
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        found = run_clients_at(run, "start", self, run.step_id)
+        return Done(Nothing(), found.message) if isinstance(found, Done) else found
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """Stop what was started there."""
+        found = run_clients_at(run, "stop", self, f"undo-{run.step_id}")
         return Done(Nothing(), found.message) if isinstance(found, Done) else found
 
 

@@ -161,7 +161,8 @@ class CoordinationState:
     `evacuated`: by cluster, sites whose brokers were put last, and how assignments stood before;
     `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before;
     `quorums`: by cluster, what was changed of its metadata quorum; `sites_off`: by cluster, sites at which
-    no server of it is to run, and then in `site_guards` by server what guards of that cluster say.
+    no server of it is to run, and then in `site_guards` by server what guards of that cluster say;
+    `applications_at`: by cluster, the programs that run elsewhere than the file has them, with their sites.
     """
 
     holder: str
@@ -181,3 +182,4 @@ class CoordinationState:
     quorums: Mapping[str, Quorum] = field(default_factory=dict)
     sites_off: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     site_guards: Mapping[str, Mapping[str, SiteGuardSaid]] = field(default_factory=dict)
+    applications_at: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -17,6 +17,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.runs.facts_within_clusters import (
+    ApplicationsHome,
+    ApplicationsPlaced,
     LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
@@ -204,6 +206,8 @@ Body: TypeAlias = (
     | MinInsyncRestored
     | SitesOff
     | SitesOn
+    | ApplicationsPlaced
+    | ApplicationsHome
     | QuorumForced
     | QuorumFormed
     | QuorumRestoring
@@ -232,6 +236,8 @@ KINDS: Mapping[str, type[Body]] = {
     "min_insync_restored": MinInsyncRestored,
     "sites_off": SitesOff,
     "sites_on": SitesOn,
+    "applications_placed": ApplicationsPlaced,
+    "applications_home": ApplicationsHome,
     "quorum_forced": QuorumForced,
     "quorum_formed": QuorumFormed,
     "quorum_restoring": QuorumRestoring,
@@ -330,7 +336,7 @@ def is_about_the_same(one: Body, other: Body) -> bool:
     return type(one) is type(other) and _about(one) == _about(other)
 
 
-def _about(body: Body) -> tuple[Any, ...]:
+def _about(body: Body) -> tuple[Any, ...]:  # noqa: PLR0911 - one for each
     match body:
         case PrimaryMoved():
             return body.home, frozenset(body.topics)
@@ -354,6 +360,10 @@ def _about(body: Body) -> tuple[Any, ...]:
             return body.home, body.standby
         case SiteEvacuated():
             return body.cluster, body.site
+        case ApplicationsPlaced():
+            return body.cluster, frozenset(body.at.items())
+        case ApplicationsHome():
+            return body.cluster, frozenset(body.programs)
         case _:
             return ()
 

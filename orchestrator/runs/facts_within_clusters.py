@@ -91,6 +91,22 @@ class SitesOn:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ApplicationsPlaced:
+    """Applications of `cluster` run at another of its sites from here on: `at`, program -> site."""
+
+    cluster: str
+    at: Mapping[str, str]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ApplicationsHome:
+    """These `programs` of `cluster` run where the file has them again."""
+
+    cluster: str
+    programs: tuple[str, ...]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class QuorumForced:
     """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from orchestrator.runs.estate_record import Fact, standing
 from orchestrator.runs.facts_within_clusters import (
+    ApplicationsHome,
+    ApplicationsPlaced,
     LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
@@ -58,6 +60,8 @@ WITHIN_CLUSTERS = (
     SitesReturned,
     MinInsyncLowered,
     MinInsyncRestored,
+    ApplicationsPlaced,
+    ApplicationsHome,
     *SITE_FACTS,
     *QUORUM_FACTS,
 )
@@ -162,3 +166,15 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case _:
                 pass
     return found
+
+
+def placed_applications(facts: Iterable[Fact]) -> dict[str, dict[str, str]]:
+    """By cluster the programs that run elsewhere than the file has them: program -> site."""
+    found: dict[str, dict[str, str]] = {}
+    for fact in standing(facts):
+        if isinstance(fact.body, ApplicationsPlaced):
+            found.setdefault(fact.body.cluster, {}).update(fact.body.at)
+        elif isinstance(fact.body, ApplicationsHome):
+            for program in fact.body.programs:
+                found.get(fact.body.cluster, {}).pop(program, None)
+    return {cluster: at for cluster, at in found.items() if at}

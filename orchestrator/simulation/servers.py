@@ -10,9 +10,9 @@ from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.simulation.addresses import Addresses, client_listeners
 from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
 from orchestrator.simulation.estate import ConnectWorker, KafkaNode
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
 from orchestrator.topology.model import Cluster, InternalTopic
 
-OFFSETS_TOPIC = "__consumer_offsets"
 _TRANSACTIONS_TOPIC = "__transaction_state"
 _SHARES_TOPIC = "__share_group_state"
 INTERNAL_PARTITIONS = 5

@@ -23,8 +23,9 @@ from orchestrator.simulation.readiness import (
     await_zookeeper,
 )
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC, internal_topic
+from orchestrator.simulation.servers import INTERNAL_PARTITIONS, internal_topic
 from orchestrator.snapshot.watched import watched_clusters
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
 
 _TIMEOUT_S = 180.0
 # As Kafka makes it itself (`GroupCoordinator.groupMetadataTopicConfigs`).

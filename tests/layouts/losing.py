@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from orchestrator.cli.main import run
 from orchestrator.simulation.crew import Crew
 from orchestrator.simulation.running import Simulation
-from orchestrator.simulation.servers import INTERNAL_PARTITIONS, OFFSETS_TOPIC
+from orchestrator.simulation.servers import INTERNAL_PARTITIONS
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.values import TopicPartition
 from tests.layouts.commits import Committers

@@ -27,6 +27,7 @@ from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
+from orchestrator.verbs.registration import PARTICIPANTS
 from tests.verbs.known_names import WITHIN_CLUSTERS
 from tests.verbs.pictures import of_a_fence, part, topology
 
@@ -68,20 +69,22 @@ def leaders_plan(placement: Placement = PLACED) -> Plan:
 
 def evacuation_plan() -> Plan:
     """Leaders off dc1."""
-    return plan_evacuation(topology(), seen(AT_REST), EvacuateRequest(cluster="west", site="dc1"))
+    return plan_evacuation(
+        topology(), seen(AT_REST), EvacuateRequest(cluster="west", site="dc1"), PARTICIPANTS
+    )
 
 
 def put_back_plan() -> Plan:
     """What was evacuated and lowered is put back."""
     state = CoordinationState("", evacuated={"west": EVACUATED}, lowered={"west": LOWERED})
-    return plan_put_back(topology(), seen(AT_REST, state), PutBackRequest(cluster="west"))
+    return plan_put_back(topology(), seen(AT_REST, state), PutBackRequest(cluster="west"), PARTICIPANTS)
 
 
 def site_loss_plan() -> Plan:
     """Broker 1 is gone with its site, and a topic is lowered."""
     gone = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
     request = SiteLossRequest(cluster="main", attested=("dc1",), lower_min_insync=("all",))
-    return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request)
+    return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request, PARTICIPANTS)
 
 
 def put_back_after_a_loss(guards: dict[str, str], placement: Placement | None) -> Plan:
@@ -92,7 +95,7 @@ def put_back_after_a_loss(guards: dict[str, str], placement: Placement | None) -
     unseen: Part[Placement] = Part("brokers", 0.0, problem="no answer")
     view = replace(picture.cluster("west"), placement=unseen if placement is None else part(placement))
     picture = replace(picture, clusters={"west": view})
-    return plan_put_back(topology(), picture, PutBackRequest(cluster="west"))
+    return plan_put_back(topology(), picture, PutBackRequest(cluster="west"), PARTICIPANTS)
 
 
 WITHOUT_DC1 = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})

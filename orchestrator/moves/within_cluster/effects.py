@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.clients import StartElsewhere
+from orchestrator.moves.within_cluster.applications import RecordHome, RecordPlaced
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import (
@@ -34,11 +36,14 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     PutLongestFirst,
     PutSiteLast,
     RecordGeneration,
+    RecordHome,
+    RecordPlaced,
     RestoreMinInsync,
     RestoreOrder,
     RestoreQuorum,
     SeeNoneLed,
     SeeWritable,
+    StartElsewhere,
     StartRest,
     StopVoters,
 )

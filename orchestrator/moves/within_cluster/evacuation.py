@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.within_cluster.applications import go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.gates import nothing_reassigned, site_evacuable
 from orchestrator.moves.within_cluster.order import evacuated, led_at
@@ -15,13 +17,13 @@ from orchestrator.moves.within_cluster.planning import (
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, SeeNoneLed
 from orchestrator.moves.within_cluster.requests import EvacuateRequest
 from orchestrator.runs.plan import Plan
-from orchestrator.runs.runbook import Runbook, behind
+from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 
 
-def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
-    """What putting a site's replicas last would do now: its brokers go on, and lead nothing."""
+def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest, them: Participants) -> Plan:
+    """What leaving a site would do now: applications go elsewhere; its brokers go on, and lead nothing."""
     cluster, site, view = request.cluster, request.site, seen.cluster(request.cluster)
     placement, away = placement_of(seen, cluster), evacuated_of(seen, cluster)
     gates = (
@@ -30,22 +32,29 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         site_evacuable(view.placement, cluster, site, away.sites if away else ()),
     )
     led, reordered = led_at(placement, site), evacuated(placement, site)
-    done = "" if led or reordered else f"no partition of {cluster} is led at {site}, or preferred there"
-    book = Runbook()
+    gone = leaving(topology, them, seen, cluster, {site, *(away.sites if away else ())})
+    done = f"no partition of {cluster} is led at {site}, or preferred there"
+    done = "" if led or reordered or gone.going else done
+    book, order = Runbook(), list[After]()
+    if gone.going and not is_done(gates, done):
+        with book.section("applications", on_failure="undo"):
+            order = go_elsewhere(book, them, gone, after=(), stops=True)
     if not is_done(gates, done):
         with book.section("lead elsewhere", on_failure="undo"):
-            last = book.add(PutSiteLast(cluster=cluster, site=site))
-            order = behind(last, because="who stands first is elected")
-            elected = book.add(ElectPreferred(cluster=cluster), after=[order])
+            last = book.add(PutSiteLast(cluster=cluster, site=site), after=order)
+            first = behind(last, because="who stands first is elected")
+            elected = book.add(ElectPreferred(cluster=cluster), after=[first])
         with book.section("see that it is so", on_failure="stop"):
             seen_off = behind(elected, because="what was asked for is looked at")
             book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
     facts = {
-        "way": f"Evacuate {site} of {cluster}",
+        "way": f"Evacuate {site} of {cluster}{gone.said}",
         "when_done": f"no broker at {site} leads a partition of {cluster}",
         "site": site,
         "partitions": placement.partition_count,
         "led_there": len(led),
         "put_last": len(reordered),
+        "applications": gone.at,
+        "applications_left": dict(gone.left_out or {}),
     }
     return plan_of(topology, seen, request, "evacuate", book, gates, done, facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -12,6 +13,7 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.values import ClusterFate, Durability
 from orchestrator.topology.model import Cluster, Topology
@@ -29,7 +31,7 @@ class Foreseen:
     overrides: tuple[str, ...] = ()
 
 
-def foreseen_of(topology: Topology, found: Durability) -> dict[tuple[str, ...], Foreseen]:
+def foreseen_of(topology: Topology, found: Durability, them: Participants) -> dict[tuple[str, ...], Foreseen]:
     """By what is lost: each loss of data centres alone, of a file with one cluster over several of them."""
     if not topology.is_one_cluster:
         return {}
@@ -38,13 +40,13 @@ def foreseen_of(topology: Topology, found: Durability) -> dict[tuple[str, ...], 
         return {}
     sites = set(described.datacenters)
     return {
-        loss.lost: foreseen(topology, loss.lost, loss.clusters[cluster])
+        loss.lost: foreseen(topology, loss.lost, loss.clusters[cluster], them)
         for loss in found.losses
         if sites.issuperset(loss.lost)
     }
 
 
-def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate) -> Foreseen:
+def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: Participants) -> Foreseen:
     """Of the loss of data centres of a file with one cluster; `fate`: of that cluster then.
 
     Every replica is taken to be in sync, and every survivor to be up.
@@ -56,9 +58,9 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate) -> For
     if is_helpless or is_untouched:
         return Foreseen()
     seen = _by_file(topology, cluster, sites, fate)
-    needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites))
+    needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites), them)
     word = SiteLossRequest(cluster=cluster, attested=sites, lower_min_insync=("all",))
-    steps = tuple(step.action for step in plan_site_loss(topology, seen, word).steps)
+    steps = tuple(step.action for step in plan_site_loss(topology, seen, word, them).steps)
     stopped = needed.facts["stopped"]
     return Foreseen(steps, (f"--lower-min-insync {','.join(stopped)}",) if stopped else ())
 
@@ -85,7 +87,12 @@ def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: Clust
         voters=Part(_FILE, 0.0, VotersSeen(_survivors(described, sites), {})),
     )
     coordination = Part(_FILE, 0.0, CoordinationState(""))
-    return Snapshot(at_s=0.0, coordination=coordination, clusters={cluster: view})
+    # A host at each site has every application.
+    hosts = tuple(
+        ClientHost(name=dc, dc=dc, service_manager=SERVICE_MANAGERS[0]) for dc in described.datacenters
+    )
+    inventory = Part(_FILE, 0.0, hosts if topology.inventory else ())
+    return Snapshot(at_s=0.0, coordination=coordination, clusters={cluster: view}, inventory=inventory)
 
 
 def _survivors(described: Cluster, sites: Sequence[str]) -> dict[str, Voter]:

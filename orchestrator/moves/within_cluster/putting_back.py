@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.moves.cluster_gates import gates_of_cluster
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.within_cluster.applications import coming_home, go_home
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
@@ -37,8 +39,8 @@ from orchestrator.topology.model import Cluster, Topology
 from orchestrator.wording import listed
 
 
-def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -> Plan:
-    """What putting back would do now: settings, the order of assignments, leaders."""
+def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, them: Participants) -> Plan:
+    """What putting back would do now: settings, the order of assignments, leaders, applications."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
     away, lowered = evacuated_of(seen, cluster), lowered_of(seen, cluster)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
@@ -63,8 +65,13 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
             else (isr_full(view.placement, cluster, recorded),)
         ),
     )
+    home = coming_home(topology, them, seen, cluster)
     done = ""
-    if recorded <= set(unseen) and not any(row.could_lead for row in rows) and not (is_forced or off):
+    if (
+        recorded <= set(unseen)
+        and not any(row.could_lead for row in rows)
+        and not (is_forced or off or home.going)
+    ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
@@ -93,16 +100,21 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest) -
             if away is not None:
                 restore = RestoreOrder(cluster=cluster, sites=away.sites, orders=dict(away.orders))
                 order = [behind(book.add(restore, after=order), because="who stands first is elected")]
-            book.add(ElectPreferred(cluster=cluster), after=order)
+            elected = book.add(ElectPreferred(cluster=cluster), after=order)
+            order = [behind(elected, because="who leads is as before when applications come")]
+        if home.going:
+            with book.section("applications", on_failure="stop"):
+                go_home(book, them, home, after=order)
     lost = quorum.forced.sites if quorum.forced is not None else ()
     sites = dict.fromkeys([*lost, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
     where = f" at {listed(sites)}" if sites else ""
     whole_again = "; all voters are one quorum again" if is_forced else ""
     facts = {
-        "way": f"Lead {cluster} as before{where}{whole_again}",
+        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
+        "applications": home.at,
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
 
@@ -128,6 +140,7 @@ def _plan_servers_alone(
         "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: dcctl failback FILE",
         "sites": list(off),
         "restored": [],
+        "applications": {},
     }
     return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
 

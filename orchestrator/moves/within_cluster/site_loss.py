@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
+from orchestrator.moves.participants import Participants
+from orchestrator.moves.within_cluster.applications import go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
     control_plane,
@@ -67,7 +69,7 @@ def is_without(quorum: Quorum, sites: Sequence[str]) -> bool:
     )
 
 
-def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest) -> Plan:
+def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest, them: Participants) -> Plan:
     """What the loss of these sites asks for now. Raises `UsageError` for a topic named that is not there."""
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     quorum = quorum_of(seen, cluster)
@@ -104,7 +106,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
-    is_whole = not (waiting or needed or forms or halted_voters) and is_fenced
+    away_from = leaving(topology, them, seen, cluster, {*sites, *sites_off_of(seen, cluster)})
+    is_whole = not (waiting or needed or forms or halted_voters or away_from.going) and is_fenced
     away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
     done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
@@ -123,13 +126,18 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
-        _write(book, way)
+        written = _write(book, way)
+        if away_from.going:
+            gone = {tp.topic for tp in all_away(placement)}
+            with book.section("applications", on_failure="stop"):
+                go_elsewhere(book, them, away_from, after=written, stops=False, waiting={*stays, *gone})
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
     said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
     said += f"; writes to {listed(stays)} wait for the site" if stays else ""
     said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
     said += f"; whoever has most leads {listed(map(str, unclean))}, and lacks records" if unclean else ""
+    said += away_from.said
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
         "when_done": f"{cluster} goes on without {listed(sites)}{said}",
@@ -140,6 +148,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest)
         "stopped": list(stays),
         "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
+        "applications": away_from.at,
+        "applications_left": dict(away_from.left_out or {}),
         "quorum": sorted(voters.voters) if forms else [],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
@@ -178,6 +188,8 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "stopped": [],
         "away": [],
         "unclean": [],
+        "applications": {},
+        "applications_left": {},
         "quorum": sorted(voters.voters),
         **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
     }
@@ -201,7 +213,7 @@ class _Way:
     stays: tuple[str, ...]
 
 
-def _write(book: Runbook, way: _Way) -> None:
+def _write(book: Runbook, way: _Way) -> list[After]:
     cluster = way.cluster
     formed = [] if way.is_fenced else _keep_off(book, cluster, way.sites)
     if way.forms:
@@ -225,7 +237,8 @@ def _write(book: Runbook, way: _Way) -> None:
             lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
             lowered = book.add(lower, after=order)
             order = [behind(lowered, because="what was asked for is looked at")]
-        book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+        written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+    return [behind(written, because="who writes is started once writes are taken")]
 
 
 def _keep_off(book: Runbook, cluster: str, sites: tuple[str, ...]) -> list[After]:

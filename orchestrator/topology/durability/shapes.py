@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from orchestrator.topology.model import Cluster, Replication, Topic, Topology
 
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from orchestrator.runs.within_clusters import (
     WITHIN_CLUSTERS,
     evacuated_sites,
     lowered_topics,
+    placed_applications,
     quorums,
     sites_off,
 )
@@ -75,5 +76,6 @@ def read_coordination(
         lowered=lowered_topics(within),
         quorums=quorums(within),
         sites_off=off,
+        applications_at=placed_applications(within),
         site_guards={cluster: site_guards_said(coordination, name, cluster) for cluster in off},
     )

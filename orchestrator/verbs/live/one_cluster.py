@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
+from orchestrator.moves.ports import Hosts
 from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
@@ -19,9 +20,11 @@ from orchestrator.runs.live.run import Run
 from orchestrator.runs.live.run_session import RunSession
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan
+from orchestrator.snapshot.clients import ClientHost
 from orchestrator.snapshot.live.asking import asked
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.client_hosts import ClientsOnHosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
@@ -42,6 +45,21 @@ class ClusterEstate:
         """End the session with the ensemble; Kafka's connections end with their clients."""
         if self.coordination is not None:
             self.coordination.close()
+
+
+class ClusterSession(RunSession):
+    """One run's connections, and the hosts of voters and of applications."""
+
+    def __init__(self, *words: Any, hosts: Sequence[ClientHost] | None, **named: Any) -> None:
+        """As `RunSession`. `hosts`: those of applications; None where the inventory could not be read."""
+        super().__init__(*words, **named)
+        self._own: Mapping[type[Any], Any] = {
+            VoterHosts: HostsOfVoters(self.servers, self.topology, self.folder, self.is_cancelled),
+            Hosts: ClientsOnHosts(self, hosts),
+        }
+
+    def _ports(self) -> dict[type[Any], Any]:
+        return {**super()._ports(), **self._own}
 
 
 class OnOneCluster:
@@ -68,10 +86,9 @@ class OnOneCluster:
             raise
         return ClusterEstate(cluster, coordination, problem, self.servers)
 
-    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002
+    def actions(self, run: Run[ClusterEstate], plan: Plan, picture: Snapshot) -> Actions:  # noqa: ARG002 - the plan's effects know what to do
         """The effects, for one run."""
-        voters = HostsOfVoters(self.servers, self.topology, run.folder, lambda: session.is_cancelled())  # noqa: PLW0108 - it is made next
-        session = RunSession(
+        session = ClusterSession(
             self.topology,
             run.folder,
             run_id=run.run_id,
@@ -79,7 +96,7 @@ class OnOneCluster:
             holds_lock=run.holds_lock,
             records=run.events,
             servers=self.servers,
-            more_ports={VoterHosts: voters},
+            hosts=picture.inventory.value,
         )
         return EffectActions(EFFECTS, session)
 

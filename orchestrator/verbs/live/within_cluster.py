@@ -37,18 +37,20 @@ from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.client_hosts import client_hosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
+from orchestrator.verbs.registration import PARTICIPANTS
 
 _VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
     "leaders": (LeadersRequest, plan_leaders),
-    "evacuate": (EvacuateRequest, plan_evacuation),
-    "put-back": (PutBackRequest, plan_put_back),
-    "site-loss": (SiteLossRequest, plan_site_loss),
+    "evacuate": (EvacuateRequest, partial(plan_evacuation, them=PARTICIPANTS)),
+    "put-back": (PutBackRequest, partial(plan_put_back, them=PARTICIPANTS)),
+    "site-loss": (SiteLossRequest, partial(plan_site_loss, them=PARTICIPANTS)),
 }
 VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 _READ_S = 60.0
@@ -81,7 +83,15 @@ class WithinCluster(OnOneCluster):
         return cls(topology, _VERBS[plan.verb][0](**plan.request), servers=servers)
 
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
-        """Its brokers, and who leads what."""
+        """Its brokers, who leads what, and beside that the hosts of applications."""
+        if isinstance(self.request, LeadersRequest):
+            return self._look(estate, own_lock)
+        with self.servers.threads.pool(1) as pool:
+            hosts = partial(client_hosts, self.servers, self.topology)
+            inventory = pool.submit(asked, "inventory", hosts, self.servers.clock)
+            return replace(self._look(estate, own_lock), inventory=inventory.result())
+
+    def _look(self, estate: ClusterEstate, own_lock: bool) -> Snapshot:
         coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
         cluster, clock = estate.cluster, self.servers.clock
         lost = self._lost_for_quorum(coordination)

@@ -1,0 +1,298 @@
+"""Applications at a site that is lost or left: they go on at another site of the same cluster, and come home.
+
+What they need is in the cluster: the same logs, and the positions that Kafka keeps. So nothing is translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.moves.clients import StartElsewhere, StopClients
+from orchestrator.moves.participants import Accepted, Ground, Kind, Left, Participants
+from orchestrator.moves.way import Item, Place, Reach, Way
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Handle,
+    Nothing,
+    Outcome,
+    Reversible,
+    Running,
+    Verified,
+)
+from orchestrator.runs.facts_within_clusters import ApplicationsHome, ApplicationsPlaced
+from orchestrator.runs.ports import EstateRecord
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
+from orchestrator.topology.instances import is_free, other_site, sites_of
+from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.wording import listed, plural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """Applications that go from sites of a cluster to others of it. `programs`: as hosts know them."""
+
+    way: Way
+    programs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """Who goes, and who cannot, with why: program -> reason."""
+
+    going: tuple[Going, ...] = ()
+    left_out: Mapping[str, str] | None = None
+
+    @property
+    def at(self) -> dict[str, str]:
+        """Where each goes: program -> site."""
+        return {program: one.way.entered.sites[0] for one in self.going for program in one.programs}
+
+    @property
+    def said(self) -> str:
+        """For the first line of a plan; empty where there is nothing to say."""
+        found = [
+            f"{listed(one.programs)} {'start' if len(one.programs) > 1 else 'starts'} at "
+            f"{listed(one.way.entered.sites)}"
+            for one in self.going
+        ]
+        reasons: dict[str, list[str]] = {}
+        for program, why in (self.left_out or {}).items():
+            reasons.setdefault(why, []).append(program)
+        for why, programs in reasons.items():
+            found.append(f"not started elsewhere, since {why}: {listed(programs)}")
+        return "".join(f"; {one}" for one in found)
+
+
+def leaving(
+    topology: Topology, them: Participants, seen: Snapshot, cluster: str, sites: Collection[str]
+) -> Leaving:
+    """Applications of which no instance is anywhere but at `sites`, which are lost or left."""
+    at, hosts = _placed(seen, cluster), seen.inventory
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Item, str]]] = {}
+    left_out: dict[str, str] = {}
+    for item, one, program in _applications(topology, them, cluster):
+        here = (at[program],) if program in at else sites_of(topology, one)
+        if not set(here) <= set(sites):
+            continue
+        to = other_site(topology, one, sites)
+        if to is None:
+            left_out[program] = (
+                "no other site has brokers" if is_free(one) else f"it keeps its state at {listed(here)}"
+            )
+        elif hosts.value is None:
+            left_out[program] = hosts.problem
+        elif not _runs(hosts.value, program, to):
+            left_out[program] = f"no host at {to} has it"
+        else:
+            found.setdefault((here, (to,)), []).append((item, program))
+    return Leaving(going=_goings(topology, cluster, found, reach="gone"), left_out=left_out)
+
+
+def coming_home(topology: Topology, them: Participants, seen: Snapshot, cluster: str) -> Leaving:
+    """Those that run elsewhere than the file has them. Who has left the file stays where it is."""
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Item, str]]] = {}
+    at = _placed(seen, cluster)
+    for item, one, program in _applications(topology, them, cluster):
+        if program in at:
+            found.setdefault(((at[program],), sites_of(topology, one)), []).append((item, program))
+    return Leaving(going=_goings(topology, cluster, found, reach="whole"))
+
+
+def go_elsewhere(
+    book: Runbook,
+    them: Participants,
+    leaving: Leaving,
+    *,
+    after: Sequence[After],
+    stops: bool,
+    waiting: Collection[str] = (),
+) -> list[After]:
+    """Their steps: stopped where they are (`stops`: their site is there), started elsewhere, seen at work.
+
+    `waiting`: topics that cannot be written. Who writes one of them is started, and not waited for; nor is
+    anybody who reads, where positions cannot be committed. Returns what comes behind all of it.
+    """
+    seen: list[Handle[Any]] = []
+    for one in leaving.going:
+        order = _stop(book, one, after) if stops else after
+        at = dict.fromkeys(one.programs, one.way.entered.sites[0])
+        record = RecordPlaced(cluster=one.way.left.cluster, at=at)
+        placed = book.add(record, id=one.way.id("record-applications"), after=order)
+        recorded = behind(placed, because="failback brings home whoever was started elsewhere")
+        seen += _start(book, them, one, [recorded], waiting)
+    return [behind(*seen, because="applications go on first")] if seen else list(after)
+
+
+def go_home(book: Runbook, them: Participants, leaving: Leaving, *, after: Sequence[After]) -> None:
+    """Their steps: stopped where they are, started where the file has them, seen at work."""
+    for one in leaving.going:
+        seen = _start(book, them, one, _stop(book, one, after), ())
+        home = RecordHome(cluster=one.way.left.cluster, programs=one.programs)
+        order = [behind(*seen, because="they are at work where the file has them")]
+        book.add(home, id=one.way.id("record-home"), after=order)
+
+
+def _stop(book: Runbook, one: Going, after: Sequence[After]) -> list[After]:
+    way = one.way
+    stop = StopClients(cluster=way.left.cluster, clients=one.programs, sites=way.left.sites)
+    title = (
+        f"Stop {plural(len(one.programs), 'application')} of {way.left.cluster} at {listed(way.left.sites)}"
+    )
+    stopped = book.add(stop, id=way.id("stop-applications"), title=title, after=after)
+    return [behind(stopped, because="an application that stops cleanly commits what it has processed")]
+
+
+def _start(
+    book: Runbook, them: Participants, one: Going, after: Sequence[After], waiting: Collection[str]
+) -> list[Handle[Any]]:
+    """Started, and those of whom something is to be seen seen."""
+    way = one.way
+    to_see = (i for i in way.items if not _waits(way, them.kind(i.kind), i, waiting))
+    watched = replace(way, items=tuple(to_see))
+    kinds = [kind for kind in them.kinds if watched.named(kind.name)]
+    ground = Ground(accepted=Accepted(), arrived=tuple(after))
+    ready = {kind.name: kind.place(book, watched, ground, Left()) for kind in kinds}
+    looked = [handle for found in ready.values() for handle in found]
+    order = [behind(*looked, because="what they write from here on is new")] if looked else list(after)
+    start = StartElsewhere(cluster=way.entered.cluster, clients=one.programs, sites=way.entered.sites)
+    started = book.add(start, id=way.id("start-elsewhere"), after=order)
+    since = [behind(started, because="they are looked for once they were started")]
+    seen = [kind.see(book, watched, ready[kind.name], started, ground, since) for kind in kinds]
+    return [handle for handle in seen if handle is not None] or [started]
+
+
+def _waits(way: Way, kind: Kind, item: Item, waiting: Collection[str]) -> bool:
+    """Whether nothing can be seen of it before topics can be written again."""
+    if not kind.writes:
+        return OFFSETS_TOPIC in waiting
+    return any(item.name == p.name and set(p.topics).intersection(waiting) for p in way.topology.producers)
+
+
+def _placed(seen: Snapshot, cluster: str) -> Mapping[str, str]:
+    return seen.coordination.value.applications_at.get(cluster, {}) if seen.coordination.value else {}
+
+
+def _applications(
+    topology: Topology, them: Participants, cluster: str
+) -> Iterator[tuple[Item, Producer | Consumer, str]]:
+    """Those that dcctl starts and stops, with the programs that hosts run of them."""
+    for kind in them.kinds:
+        everybody: Sequence[Producer | Consumer] = (
+            topology.producers_of(cluster) if kind.writes else topology.consumers_of(cluster)
+        )
+        here = set(kind.at(topology, cluster))
+        for one in everybody:
+            for program in kind.programs(topology, [one.name]) if one.name in here else ():
+                yield Item(name=one.name, kind=kind.name), one, program
+
+
+def _runs(hosts: Sequence[ClientHost], program: str, site: str) -> bool:
+    return any(host.runs(program, [site]) and host.service_manager in SERVICE_MANAGERS for host in hosts)
+
+
+def _goings(
+    topology: Topology,
+    cluster: str,
+    found: Mapping[tuple[tuple[str, ...], tuple[str, ...]], Sequence[tuple[Item, str]]],
+    *,
+    reach: Reach,
+) -> tuple[Going, ...]:
+    goings = []
+    for number, ((left, entered), who) in enumerate(found.items()):
+        way = Way(
+            topology=topology,
+            left=Place(cluster, left),
+            entered=Place(cluster, entered),
+            reach=reach,
+            items=tuple(item for item, _ in who),
+            home=cluster,
+            mark=f"-{entered[0]}-{number + 1}" if len(found) > 1 else "",
+        )
+        goings.append(Going(way=way, programs=tuple(program for _, program in who)))
+    return tuple(goings)
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordPlaced(
+    Reversible,
+    Verified[Nothing],
+    Effect[Nothing],
+    name="record-applications",
+    phase="redirect",
+    expected_s=0.1,
+):
+    """Written before anybody is started, so that failback knows of each."""
+
+    cluster: str
+    at: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        where = listed(dict.fromkeys(self.at.values()))
+        return f"Record that {plural(len(self.at), 'application')} of {self.cluster} run at {where}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        run.port(EstateRecord).write(self._fact())
+        return Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """It is recorded."""
+        if run.port(EstateRecord).find(ApplicationsPlaced, like=self._fact()) is None:
+            return Failed("it is not recorded")
+        return Done(
+            Nothing(), f"recorded: {listed(f'{program} at {site}' for program, site in self.at.items())}"
+        )
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """They are at home by the record."""
+        run.port(EstateRecord).withdraw(ApplicationsPlaced, like=self._fact())
+        return Done(Nothing(), f"not recorded any more: {listed(self.at)}")
+
+    def _fact(self) -> ApplicationsPlaced:
+        return ApplicationsPlaced(cluster=self.cluster, at=self.at)
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class RecordHome(
+    Verified[Nothing],
+    Effect[Nothing],
+    name="record-applications-home",
+    phase="redirect",
+    expected_s=0.1,
+    stays="they are where the file has them",
+):
+    """Written once they were seen there."""
+
+    cluster: str
+    programs: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        return f"Record that {plural(len(self.programs), 'application')} of {self.cluster} run at home again"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        run.port(EstateRecord).write(self._fact())
+        return Done(Nothing())
+
+    def verify(self, run: Running) -> Outcome[Nothing]:
+        """It is recorded."""
+        if run.port(EstateRecord).find(ApplicationsHome, like=self._fact()) is None:
+            return Failed("it is not recorded")
+        return Done(Nothing(), f"recorded as at home: {listed(self.programs)}")
+
+    def _fact(self) -> ApplicationsHome:
+        return ApplicationsHome(cluster=self.cluster, programs=self.programs)
