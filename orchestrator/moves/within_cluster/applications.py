@@ -73,6 +73,27 @@ class Leaving:
         return "".join(f"; {one}" for one in found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Topics that wait for the site: with too few replicas in sync to be written, or with a partition that
+    nobody leads (`unled`).
+    """
+
+    unwritten: Collection[str] = ()
+    unled: Collection[str] = ()
+
+    def keeps(self, topology: Topology, kind: Kind, name: str) -> bool:
+        """Whether nothing can be seen of an application before they do not wait any more.
+
+        Who reads commits its positions, in a topic of Kafka's own.
+        """
+        if kind.writes:
+            topics = {topic for one in topology.producers if one.name == name for topic in one.topics}
+            return not topics.isdisjoint([*self.unwritten, *self.unled])
+        topics = {t for one in topology.consumers if one.name == name for t in topology.topics_read(one)}
+        return OFFSETS_TOPIC in self.unwritten or not topics.isdisjoint(self.unled)
+
+
 def leaving(
     topology: Topology, them: Participants, seen: Snapshot, cluster: str, sites: Collection[str]
 ) -> Leaving:
@@ -115,12 +136,11 @@ def go_elsewhere(
     *,
     after: Sequence[After],
     stops: bool,
-    waiting: Collection[str] = (),
+    waiting: Waiting = Waiting(),
 ) -> list[After]:
     """Their steps: stopped where they are (`stops`: their site is there), started elsewhere, seen at work.
 
-    `waiting`: topics that cannot be written. Who writes one of them is started, and not waited for; nor is
-    anybody who reads, where positions cannot be committed. Returns what comes behind all of it.
+    Whom `waiting` keeps from working is started, and not waited for. Returns what comes behind all of it.
     """
     seen: list[Handle[Any]] = []
     for one in leaving.going:
@@ -136,7 +156,7 @@ def go_elsewhere(
 def go_home(book: Runbook, them: Participants, leaving: Leaving, *, after: Sequence[After]) -> None:
     """Their steps: stopped where they are, started where the file has them, seen at work."""
     for one in leaving.going:
-        seen = _start(book, them, one, _stop(book, one, after), ())
+        seen = _start(book, them, one, _stop(book, one, after), Waiting())
         home = RecordHome(cluster=one.way.left.cluster, programs=one.programs)
         order = [behind(*seen, because="they are at work where the file has them")]
         book.add(home, id=one.way.id("record-home"), after=order)
@@ -153,11 +173,11 @@ def _stop(book: Runbook, one: Going, after: Sequence[After]) -> list[After]:
 
 
 def _start(
-    book: Runbook, them: Participants, one: Going, after: Sequence[After], waiting: Collection[str]
+    book: Runbook, them: Participants, one: Going, after: Sequence[After], waiting: Waiting
 ) -> list[Handle[Any]]:
     """Started, and those of whom something is to be seen seen."""
     way = one.way
-    to_see = (i for i in way.items if not _waits(way, them.kind(i.kind), i, waiting))
+    to_see = (item for item in way.items if not waiting.keeps(way.topology, them.kind(item.kind), item.name))
     watched = replace(way, items=tuple(to_see))
     kinds = [kind for kind in them.kinds if watched.named(kind.name)]
     ground = Ground(accepted=Accepted(), arrived=tuple(after))
@@ -169,13 +189,6 @@ def _start(
     since = [behind(started, because="they are looked for once they were started")]
     seen = [kind.see(book, watched, ready[kind.name], started, ground, since) for kind in kinds]
     return [handle for handle in seen if handle is not None] or [started]
-
-
-def _waits(way: Way, kind: Kind, item: Item, waiting: Collection[str]) -> bool:
-    """Whether nothing can be seen of it before topics can be written again."""
-    if not kind.writes:
-        return OFFSETS_TOPIC in waiting
-    return any(item.name == p.name and set(p.topics).intersection(waiting) for p in way.topology.producers)
 
 
 def _placed(seen: Snapshot, cluster: str) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.within_cluster.applications import go_elsewhere, leaving
+from orchestrator.moves.within_cluster.applications import Waiting, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
     control_plane,
@@ -128,9 +128,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     if not is_done(gates, done) and not (forms and not voters.voters):
         written = _write(book, way)
         if away_from.going:
-            gone = {tp.topic for tp in all_away(placement)}
+            waits = Waiting(unwritten=stays, unled={tp.topic for tp in all_away(placement)})
             with book.section("applications", on_failure="stop"):
-                go_elsewhere(book, them, away_from, after=written, stops=False, waiting={*stays, *gone})
+                go_elsewhere(book, them, away_from, after=written, stops=False, waiting=waits)
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
     said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
     said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
