@@ -112,6 +112,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         case=case.name,
         verb=case.verb,
         leaves=case.leaves,
+        waits=case.waits,
         backend=backend,
         cycles=cycles,
         scenario=replace(chosen, seed=secrets.randbelow(_SEEDS) if seed is None else seed),

@@ -18,6 +18,7 @@ from orchestrator.simulation.backend import FaultKind
 from orchestrator.simulation.sabotage import KINDS, NONE, Sabotage
 from orchestrator.simulation.workload.scenario import SCENARIOS, TINY, Scenario
 from orchestrator.topology.flows import transactional_topics
+from orchestrator.topology.instances import serving_sites
 from orchestrator.topology.model import MaxLoss, Topology
 from orchestrator.topology.standby import standbys_of
 from orchestrator.topology.verbs import MOVING_VERBS, MovingVerb
@@ -63,7 +64,8 @@ class Case:
 
     `budget_records` takes the place of the file's `failover.max_loss`. `accept_loss` is given with the
     command, unless somebody says otherwise. `measured_s`: how long it took under a load, where that was
-    measured. `leaves`: the cluster that applications leave; the first mirror's source where it is empty.
+    measured. `leaves`: the cluster that applications leave, or the site of a cluster over several; the first
+    mirror's source where it is empty. `waits`: nobody gives a word for topics that prefer consistency.
     """
 
     name: str
@@ -74,10 +76,14 @@ class Case:
     accept_loss: int | None = None
     measured_s: Mapping[str, int] = field(default_factory=dict)
     leaves: str = ""
+    waits: bool = False
+    moves: str = ""
 
     @property
     def says(self) -> str:
         """What is rehearsed, in words."""
+        if self.moves:
+            return f"{self.moves}: {self.broken}" if self.broken else self.moves
         how = "lost" if self.verb == "return" else "left"
         said = f"{_MOVES[self.verb]}{f', {self.leaves} is {how}' if self.leaves else ''}"
         return f"{said}: {self.broken}" if self.broken else said
@@ -106,10 +112,12 @@ class Case:
 
     def lacks(self, topology: Topology) -> str:
         """Why a file's applications cannot show it, in words; empty where they can."""
-        if not topology.replication:
-            return "the file has no mirror"
         if reasons := unsupported(topology, "drill"):
             return f"`dcctl drill FILE` cannot rehearse it yet: {'; '.join(reasons)}"
+        if is_stretched(topology):
+            return "" if topology.producers else "no producer of the file works there"
+        if not topology.replication:
+            return "the file has no mirror"
         leaves = self.leaves or topology.replication[0].source
         if len(topology.clusters[leaves].datacenters) > 1:
             return f"{leaves} stands at several sites: the loss of one of them moves nothing"
@@ -148,7 +156,7 @@ def _declared() -> Iterable[Case]:
         yield Case(name=verb, verb=verb, expected="valid", measured_s={TINY.name: measured[verb]})
     yield Case(name="over-budget", verb="failover", expected="refused", budget_records=0)
     for verb in DRILL_VERBS:
-        for sabotage in KINDS.values():
+        for sabotage in (one for one in KINDS.values() if one.is_of_moves):
             # Where the engine had no time for a first sync, the plan sees what the mirror dropped.
             accepted = 20_000 if sabotage.connector_overrides and verb == "failover" else None
             yield Case(
@@ -172,6 +180,8 @@ def cases_of(topology: Topology) -> tuple[Case, ...]:
     A cluster whose applications have nowhere to go can be lost, and return. Where nobody writes, nothing can
     be lost, and no producer's right be withdrawn.
     """
+    if is_stretched(topology):
+        return tuple(_within_cluster(topology))
     if not topology.is_laid_out(SEVERAL_AT_WORK):
         return CASES
     return tuple(
@@ -183,6 +193,36 @@ def cases_of(topology: Topology) -> tuple[Case, ...]:
     )
 
 
+def is_stretched(topology: Topology) -> bool:
+    """Whether a file has one cluster, over several sites."""
+    return topology.is_one_cluster and len(next(iter(topology.clusters.values())).datacenters) > 1
+
+
+def _within_cluster(topology: Topology) -> Iterable[Case]:
+    """Each site of the one cluster is lost, and where it has brokers left by plan; all return."""
+    (cluster,) = topology.clusters
+    serving = serving_sites(topology, cluster)
+    for number, site in enumerate(topology.clusters[cluster].datacenters):
+        lost = Case(
+            name=f"site-lost-{site}",
+            verb="failback",
+            expected="valid",
+            leaves=site,
+            moves=f"{site} is lost, the others go on, it returns and all is as before",
+        )
+        yield lost
+        if site not in serving:
+            continue
+        waits = f"{site} is lost, and topics that prefer consistency wait until it is back"
+        yield replace(lost, name=f"waits-{site}", waits=True, moves=waits)
+        left = f"applications and leaders leave {site}, and come back"
+        yield replace(lost, name=f"evacuated-{site}", verb="switchover", moves=left)
+        for sabotage in KINDS.values() if number == 0 else ():
+            if sabotage.is_within_cluster:
+                name = f"site-lost-{site}-{sabotage.kind}"
+                yield replace(lost, name=name, expected=sabotage.expected, sabotage=sabotage)
+
+
 def cases_at(lose: str | None, topology: Topology) -> tuple[Case, ...]:
     """The cases of a file in which a cluster, or the one at a site, is left or lost; all without `lose`.
 
@@ -191,6 +231,11 @@ def cases_at(lose: str | None, topology: Topology) -> tuple[Case, ...]:
     cases = cases_of(topology)
     if lose is None:
         return cases
+    if is_stretched(topology):
+        here = tuple(case for case in cases if case.leaves == lose)
+        if not here:
+            raise _unknown("--lose", lose, sorted({case.leaves for case in cases}))
+        return here
     leaves = {case.leaves or topology.replication[0].source for case in cases if topology.replication}
     found = [name for name in topology.clusters if lose == name]
     found = found or [name for name, one in topology.clusters.items() if lose in one.datacenters]
@@ -218,7 +263,7 @@ def load_named(name: str) -> Scenario:
 def case_of(verb: DrillVerb | None, sabotage: Sabotage, cases: Sequence[Case] = CASES) -> Case:
     """The first case that `--verb` and `--sabotage` describe; without a verb a failover, if there is one."""
     if verb is None:
-        verb = next((case.verb for case in cases if case.verb == "failover"), "return")
+        verb = next((case.verb for case in cases if case.verb == "failover"), cases[0].verb)
     described = (verb, sabotage, None)
     for case in cases:
         if (case.verb, case.sabotage, case.budget_records) == described:

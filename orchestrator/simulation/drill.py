@@ -103,13 +103,13 @@ class Drill:
         """Rehearse, and take the simulation down however it ends (unless it is to be kept)."""
         refuse_unsupported(self.topology, "drill")
         refuse_impossible(backend_named(self.options.backend), *self.faults)
-        mirror, options = self.mirror, self.options
+        options = self.options
         for consumer in self._audited():
             audited_kind(consumer.kind)
         evidence = Evidence.begin(options.out, self.topology.name, time.time())
         facts = DrillFacts(
             topology=self.topology,
-            mirror=mirror,
+            mirror=next(iter(self.topology.replication), None),
             verb=options.verb,
             backend=options.backend,
             scenario=options.scenario,

@@ -103,7 +103,7 @@ def _one_move(simulation: Simulation, facts: DrillFacts) -> AuditInputs:
         raise SimulationError("drill", "there is no failover to judge")
     return run_inputs(
         simulation.topology,
-        facts.mirror,
+        facts.main_mirror,
         facts.failover,
         ledgers=simulation.ledgers,
         fault_at_s=facts.fault_at_s,
@@ -112,7 +112,7 @@ def _one_move(simulation: Simulation, facts: DrillFacts) -> AuditInputs:
 
 def _there_and_back(simulation: Simulation, facts: DrillFacts) -> AuditInputs:
     results = [result.as_json() for result in facts.moves]
-    return moves_inputs(simulation.topology, facts.mirror, results, ledgers=simulation.ledgers)
+    return moves_inputs(simulation.topology, facts.main_mirror, results, ledgers=simulation.ledgers)
 
 
 def start_spark(simulation: Simulation, master: str) -> SparkSession:

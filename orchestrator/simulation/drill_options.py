@@ -30,13 +30,16 @@ class DrillOptions:
     `verb`: the loss of the source and a failover; a planned move while everything is well; or a failover and
     the way back, `cycles` times (`return_drill`); or a loss and a return without any move (`active_drill`).
     `leaves`: the cluster that is left or lost, where the file has several. `backend`: what runs the servers.
-    `case`: the name of what is rehearsed (`cases`).
+    `case`: the name of what is rehearsed (`cases`). Of one cluster over several sites `leaves` is a site,
+    which is lost or left, and returns (`stretched_drill`); with `waits` nobody gives a word for topics to go
+    on.
     """
 
     out: Path
     case: str = ""
     verb: DrillVerb = "failover"
     leaves: str = ""
+    waits: bool = False
     backend: str = DEFAULT_BACKEND
     cycles: int = 1
     scenario: Scenario = DEFAULT

@@ -57,12 +57,12 @@ class Loss:
 class DrillFacts:
     """What a drill knows about itself; filled in as it goes. Times are Unix epoch seconds.
 
-    `fault_at_s`: the last of `losses`, `fault_verified`: of all of them. `moves`: of a rehearsal there and
-    back.
+    `mirror`: the file's first one, if it has any. `fault_at_s`: the last of `losses`, `fault_verified`: of
+    all of them. `moves`: of a rehearsal there and back.
     """
 
     topology: Topology
-    mirror: Replication
+    mirror: Replication | None
     scenario: Scenario
     case: str = ""
     sabotage: str | None
@@ -81,6 +81,13 @@ class DrillFacts:
     is_drained: bool | None = None
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def main_mirror(self) -> Replication:
+        """The file's first mirror. Raises `AuditError` where there is none."""
+        if self.mirror is None:
+            raise AuditError("drill", "the file has no mirror")
+        return self.mirror
+
     def take_loss(self, *, verified: bool) -> None:
         """The site was killed at `fault_at_s`."""
         if self.fault_at_s is not None:
@@ -96,7 +103,7 @@ def assembled_report(facts: DrillFacts, audit: AuditResult, marks: Sequence[Mark
     verdict, reasons = judge(
         audit,
         predicted_loss=predicted_loss(failover),
-        source=facts.mirror.source,
+        source=facts.main_mirror.source,
         predicted_reread={name: cost.get("at_most") for name, cost in failover.predicted["reread"].items()},
         is_fault_verified=facts.fault_verified,
         is_drained=facts.is_drained,
@@ -156,7 +163,7 @@ def _with_stated_loss(parts: dict[str, Any], moves: Sequence[RunResult]) -> dict
 
 def _measured(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
     """What was measured, in its own terms and in those of recovery, beside the objectives of the file."""
-    recovery = recovery_part(parts, facts.mirror.source, facts.fault_at_s)
+    recovery = recovery_part(parts, facts.main_mirror.source, facts.fault_at_s)
     objectives = objectives_part(facts.topology.failover.objectives, recovery, parts["rto"])
     return {**parts, "recovery": recovery, "objectives": objectives}
 
@@ -198,9 +205,10 @@ def frame_part(facts: DrillFacts, marks: Sequence[Mark]) -> dict[str, Any]:
             facts.topology,
             backend_limits=limits_of(backend_named(facts.backend)),
             rate_records_per_s=facts.scenario.rate_records_per_s,
-            mirror_stall_s=facts.scenario.mirror_stall_s if facts.verb != "return" else 0.0,
+            mirror_stall_s=facts.scenario.mirror_stall_s if facts.verb != "return" and facts.mirror else 0.0,
             is_planned=facts.verb == "switchover",
             is_moved=facts.verb != "return",
+            is_watched=facts.mirror is not None,
             returns=facts.verb in {"failback", "return"},
         ),
         "fault": _fault(facts),
@@ -236,7 +244,7 @@ def _fault(facts: DrillFacts) -> dict[str, Any] | None:
     is_planned = facts.verb == "switchover"
     return {
         "kind": "planned move" if is_planned else "kill",
-        "targets": [(facts.leaves or facts.mirror.source) if is_planned else facts.lost_dc],
+        "targets": [(facts.leaves or facts.main_mirror.source) if is_planned else facts.lost_dc],
         "started_at": facts.fault_at_s,
         "verified": facts.fault_verified,
     }

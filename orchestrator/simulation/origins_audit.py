@@ -18,7 +18,7 @@ from orchestrator.simulation.origins_report import origins_report
 from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
 
-_STANDS_STILL_S = 2.0
+STANDS_STILL_S = 2.0
 
 Ends = Mapping[str, Mapping[TopicPartition, int]]
 """By cluster, where the logs of the file's topics and of their copies end."""
@@ -37,7 +37,7 @@ class OriginsAudit:
         def measure(facts: DrillFacts, _folder: Path) -> Measured:
             clusters = {name: simulation.cluster(name) for name in clusters_up(simulation)}
             before = ends_of(simulation)
-            time.sleep(_STANDS_STILL_S)
+            time.sleep(STANDS_STILL_S)
             stands_still = before == ends_of(simulation)
             logs = read_logs(simulation.topology, clusters)
             told = read_ledgers(simulation.topology, simulation.ledgers)

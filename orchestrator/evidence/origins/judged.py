@@ -219,15 +219,15 @@ def _of_copies(judged: Measurements) -> Iterator[Finding]:
     for copy in judged.compared.copies:
         subject = f"{copy.origin} in {copy.topic} at {copy.cluster}"
         if copy.hole:
-            yield _invalid(subject, copy.hole, "acknowledged, missing before later ones")
+            yield invalid(subject, copy.hole, "acknowledged, missing before later ones")
         lost = frozenset[RecordId]().union(
             *(one.missing for one in judged.moves if one.move.target == copy.cluster)
         )
         if tail := [record for record in copy.tail if record not in lost]:
-            yield _invalid(subject, tail, "acknowledged, missing at the end")
+            yield invalid(subject, tail, "acknowledged, missing at the end")
         replay = explained.get((copy.cluster, copy.topic))
         if replay is not None and replay.unexplained:
-            yield _invalid(subject, replay.unexplained, "there more than once")
+            yield invalid(subject, replay.unexplained, "there more than once")
         if replay is not None and replay.explained > replay.at_most:
             said = f"{replay.explained:,} records were copied again by workers that were killed"
             yield Finding("invalid", f"{subject}: {said}, {replay.at_most:,} at most were to be expected")
@@ -282,7 +282,7 @@ def _of_readings(judged: Measurements, told: Told) -> Iterator[Finding]:
         }
         for what, records in found.items():
             if records:
-                yield _invalid(subject, records, what)
+                yield invalid(subject, records, what)
         if one.expected and not one.read:
             yield Finding("unknown", f"{subject}: none of {one.expected:,} records was processed")
     yield from _of_repeated(judged)
@@ -296,7 +296,7 @@ def _of_repeated(judged: Measurements) -> Iterator[Finding]:
     twice = {record for copy in judged.compared.copies for record in copy.twice}
     for one in judged.compared.readings:
         if records := [record for record in one.repeated if record not in twice]:
-            yield _invalid(f"{one.consumer}, {one.origin}", records, "processed at two places of one log")
+            yield invalid(f"{one.consumer}, {one.origin}", records, "processed at two places of one log")
 
 
 def _of_run(one: MoveFound) -> Iterator[Finding]:
@@ -319,9 +319,9 @@ def _of_positions(one: MoveFound) -> Iterator[Finding]:
     for placed, shift in one.wrong:
         where = f"{placed.consumer} at {placed.entered}"
         if shift.skipped:
-            yield _invalid(f"{subject}: {where}", shift.skipped, "lie before its position, unread")
+            yield invalid(f"{subject}: {where}", shift.skipped, "lie before its position, unread")
         elif wrong := [record for record in shift.again if record not in one.late]:
-            yield _invalid(f"{subject}: {where}", wrong, "come again, and the position was called exact")
+            yield invalid(f"{subject}: {where}", wrong, "come again, and the position was called exact")
     for again in one.again:
         at_most = one.at_most(again.consumer)
         if at_most is None:
@@ -387,7 +387,8 @@ def _of_the_drill(judged: Measurements) -> Iterator[Finding]:
         yield Finding("unknown", "nothing was acknowledged: an empty drill shows nothing")
 
 
-def _invalid(subject: str, records: Sequence[RecordId], what: str) -> Finding:
+def invalid(subject: str, records: Sequence[RecordId], what: str) -> Finding:
+    """That these records are so, with the first of them."""
     named = ", ".join(f"{r.producer} {r.sequence} of life {r.life}" for r in records[:_NAMED])
     more = ", …" if len(records) > _NAMED else ""
     return Finding("invalid", f"{subject}: {len(records):,} records {what} ({named}{more})")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 FORMAT_VERSION = 1
-_FOLDER, _INDEX, _LOGS = "kept", "rehearsed.json", "logs"
+INDEX = "rehearsed.json"
+_FOLDER, _LOGS = "kept", "logs"
 _COLUMNS = ("topic", "partition", "offset", "producer", "sequence", "life")
 # Of a run's result what is compared; the rest lies in its own folder.
 _RESULT = ("run_id", "source", "target", "outcome", "reason", "asked_at_s", "ended_at_s", "translations")
@@ -34,6 +36,11 @@ _RESULT = ("run_id", "source", "target", "outcome", "reason", "asked_at_s", "end
 
 def keep(folder: Path, rehearsed: Rehearsed, logs: Logs) -> None:
     """Write everything but the ledgers. Raises `AuditError` where the folder cannot be written."""
+    keep_as(folder, INDEX, _as_json(rehearsed), logs)
+
+
+def keep_as(folder: Path, index: str, rehearsed: Mapping[str, Any], logs: Logs) -> None:
+    """Write the logs, and what was done under a name of its own. Raises `AuditError`."""
     kept = folder / _FOLDER
     try:
         (kept / _LOGS).mkdir(parents=True, exist_ok=True)
@@ -43,29 +50,43 @@ def keep(folder: Path, rehearsed: Rehearsed, logs: Logs) -> None:
                 writer.writerow(_COLUMNS)
                 for at, records in sorted(partitions.items()):
                     writer.writerows((*at, offset, *record) for offset, record in records)
-        write_whole(kept / _INDEX, json.dumps(_as_json(rehearsed), indent=2) + "\n")
+        write_whole(kept / index, json.dumps(rehearsed, indent=2) + "\n")
     except OSError as error:
         raise AuditError(str(kept), f"cannot be written: {error.strerror}", "is the disk full?") from None
 
 
-def is_kept(folder: Path) -> bool:
-    """Whether a folder of evidence was judged by origins."""
-    return (folder / _FOLDER / _INDEX).exists()
+def is_kept(folder: Path, index: str = INDEX) -> bool:
+    """Whether a folder of evidence was judged by origins, or by what another `index` stands for."""
+    return (folder / _FOLDER / index).exists()
 
 
 def judged_again(folder: Path, topology: Topology) -> Judged:
     """The same comparison, of what a folder keeps. Raises `AuditError` for what cannot be understood."""
+    data, logs = read_kept(folder, INDEX)
+    with understood(folder):
+        rehearsed = _from_json(topology, data)
+    return judge_origins(rehearsed, read_ledgers(topology, folder / "ledgers"), logs)
+
+
+def read_kept(folder: Path, index: str) -> tuple[dict[str, Any], Logs]:
+    """What was done, and the logs, as `keep_as` wrote them. Raises `AuditError`."""
     kept = folder / _FOLDER
-    try:
-        data = json.loads((kept / _INDEX).read_text(encoding="utf-8"))
+    with understood(folder):
+        data = json.loads((kept / index).read_text(encoding="utf-8"))
         if data["format_version"] != FORMAT_VERSION:
             problem = f"is of format {data['format_version']}; this dcctl reads {FORMAT_VERSION}"
-            raise AuditError(str(kept / _INDEX), problem, "audit it with the dcctl that made it")
-        rehearsed = _from_json(topology, data)
-        logs = {file.stem: _log(file) for file in sorted((kept / _LOGS).glob("*.csv"))}
+            raise AuditError(str(kept / index), problem, "audit it with the dcctl that made it")
+        return data, {file.stem: _log(file) for file in sorted((kept / _LOGS).glob("*.csv"))}
+
+
+@contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """Raises `AuditError` for what a folder keeps and cannot be understood."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AuditError(str(kept), f"cannot be read: {error}", "was a file removed or changed?") from None
-    return judge_origins(rehearsed, read_ledgers(topology, folder / "ledgers"), logs)
+        problem = f"cannot be read: {error}"
+        raise AuditError(str(folder / _FOLDER), problem, "was a file removed or changed?") from None
 
 
 def _log(file: Path) -> dict[TopicPartition, list[tuple[int, RecordId]]]:

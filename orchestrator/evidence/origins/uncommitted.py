@@ -17,22 +17,35 @@ _AROUND_MS = 1000
 
 
 def read_uncommitted(
-    told: Told, consumer: Consumer, losses: Sequence[Lost], twice: Collection[RecordId]
+    told: Told,
+    consumer: Consumer,
+    losses: Sequence[Lost],
+    twice: Collection[RecordId],
+    *,
+    across_lives: bool = False,
 ) -> frozenset[RecordId]:
     """Records that it processed more than once at one place of one log, before a loss and after it, of which
     no commit had covered the first time. Those that stand `twice` may have been processed at either place.
+
+    `across_lives`: it goes on from the same committed positions wherever it works.
     """
     notes = told.notes.get(consumer.name, ())
     lost_ms = [one.at_s * 1000 for one in losses if one.cluster == consumer.cluster]
     return frozenset(
         record
         for record, times in told.processed.get(consumer.name, {}).items()
-        if len(times) > 1 and _is_explained(times, lost_ms, notes, stands_twice=record in twice)
+        if len(times) > 1
+        and _is_explained(times, lost_ms, notes, stands_twice=record in twice, across_lives=across_lives)
     )
 
 
 def _is_explained(
-    times: Sequence[Reading], lost_ms: Sequence[float], notes: Sequence[Note], *, stands_twice: bool
+    times: Sequence[Reading],
+    lost_ms: Sequence[float],
+    notes: Sequence[Note],
+    *,
+    stands_twice: bool,
+    across_lives: bool,
 ) -> bool:
     by_place: dict[tuple[str, str, int, int], list[Reading]] = {}
     for one in times:
@@ -41,15 +54,13 @@ def _is_explained(
     if len(logs) > 1 or (len(by_place) > 1 and not stands_twice) or len(by_place) == len(times):
         return False
     return all(
-        _is_uncommitted(one, other, lost_ms, notes)
+        (across_lives or one.life == other.life) and _is_uncommitted(one, other, lost_ms, notes)
         for found in by_place.values()
         for one, other in pairwise(found)
     )
 
 
 def _is_uncommitted(first: Reading, second: Reading, lost_ms: Sequence[float], notes: Sequence[Note]) -> bool:
-    if first.life != second.life:
-        return False
     at = TopicPartition(first.topic, first.partition)
     between = [at_ms for at_ms in lost_ms if first.at_ms <= at_ms + _AROUND_MS and at_ms <= second.at_ms]
     if not between:

@@ -26,7 +26,12 @@ from orchestrator.evidence.report.model_context import (
     Responsible,
     TopologyFile,
 )
-from orchestrator.evidence.report.model_origins import ApplicationEvidence, CopyEvidence, ReadingEvidence
+from orchestrator.evidence.report.model_origins import (
+    ApplicationEvidence,
+    CopyEvidence,
+    ReadingEvidence,
+    StatementEvidence,
+)
 from orchestrator.evidence.report.model_parts import (
     MODEL_CONFIG,
     CanaryEvidence,
@@ -336,6 +341,7 @@ class Report:
     report of an earlier version, like everything that it does not have. `fault` is the last of `faults`.
     `does_not_prove`: sentences. `earlier`: older reports beside this one. `copies`, `readings` and
     `applications`: where several clusters are at work, and records are judged by where they were produced.
+    `statements`: of a cluster over several sites.
     """
 
     format_version: Literal[1] = 1
@@ -371,6 +377,7 @@ class Report:
     copies: tuple[CopyEvidence, ...] = ()
     readings: tuple[ReadingEvidence, ...] = ()
     applications: tuple[ApplicationEvidence, ...] = ()
+    statements: tuple[StatementEvidence, ...] = ()
     canaries: CanaryEvidence | None = None
     gates: tuple[Gate, ...] = ()
     steps: tuple[Step, ...] = ()

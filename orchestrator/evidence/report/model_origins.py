@@ -82,3 +82,20 @@ class ApplicationEvidence:
     is_as_stated: bool | None
     pause_s: Seconds | None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=MODEL_CONFIG)
+class StatementEvidence:
+    """One thing that had been stated of the loss of a site of a stretched cluster, and what happened.
+
+    `loss`: which of `faults`, from 1 on. `subject`: `control plane`, `writes to TOPIC`, `failover` or `steps
+    of failover`. `happened`: None where it could not be seen.
+    """
+
+    loss: int
+    site: str
+    subject: str
+    stated: str
+    happened: str | None
+    is_as_stated: bool | None
+    reason: str = ""

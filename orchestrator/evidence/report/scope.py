@@ -25,9 +25,10 @@ def rehearsal_limits(
     is_planned: bool,
     returns: bool,
     is_moved: bool = True,
+    is_watched: bool = True,
 ) -> list[str]:
     """Of a drill. `backend_limits`: what its back end says of itself; `mirror_stall_s`: 0 where none was
-    done; `is_moved`: a command was given.
+    done; `is_moved`: a command was given; `is_watched`: once a watcher had seen the loss.
     """
     limits = [
         backend_limits,
@@ -49,9 +50,8 @@ def rehearsal_limits(
         )
     if not is_planned and is_moved:
         limits.append(
-            "Nobody had to notice, to be called or to decide: the drill gave the command by itself as"
-            " soon as the"
-            " watcher had seen the loss."
+            "Nobody had to notice, to be called or to decide: the drill gave the command by itself "
+            + ("as soon as the watcher had seen the loss." if is_watched else "some seconds after the loss.")
         )
     if returns:
         limits.append(

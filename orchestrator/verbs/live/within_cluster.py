@@ -209,6 +209,7 @@ def run_within_cluster(
     on_plan: OnPlan = lambda _: None,
     approve: Approve = lambda _: True,
     folder: Path | None = None,
+    is_new_estate: bool = False,
     servers: Servers = REAL_SERVERS,
 ) -> RunResult:
     """Do what the request says; see `run_procedure`."""
@@ -218,6 +219,7 @@ def run_within_cluster(
         on_plan=on_plan,
         approve=approve,
         folder=folder,
+        is_new_estate=is_new_estate,
         result_of=journaled(),
     )
     return run_result(ended)
