@@ -48,9 +48,10 @@ def audit(
     from orchestrator.cli.output import emit
     from orchestrator.evidence.audit.inputs import AuditInputs
     from orchestrator.evidence.audit.kinds import audited_kinds
-    from orchestrator.evidence.origins.kept import is_kept
+    from orchestrator.evidence.origins.kept import INDEX, is_kept
+    from orchestrator.evidence.sites.kept import INDEX as OF_SITES
 
-    if is_kept(folder):
+    if is_kept(folder, INDEX) or is_kept(folder, OF_SITES):
         raise typer.Exit(_by_origins(folder, read, as_json))
     inputs = AuditInputs.read(folder)
     audited_kinds(inputs.consumers)  # one that is not known is told before a session is begun
@@ -77,20 +78,22 @@ def audit(
 
 
 def _by_origins(folder: Path, read: str, as_json: bool) -> int:
-    """Of a drill with several active clusters, on what its folder keeps; returns the exit status."""
+    """Of a drill with several active clusters or sites, on what its folder keeps; returns the exit status."""
     from dataclasses import asdict
 
     from orchestrator.cli.output import emit
     from orchestrator.errors import UsageError
-    from orchestrator.evidence.origins.kept import judged_again
+    from orchestrator.evidence.origins.kept import is_kept, judged_again
     from orchestrator.evidence.report.folder import TOPOLOGY_COPY
+    from orchestrator.evidence.sites.kept import INDEX, sites_judged_again
     from orchestrator.topology.loading import load_topology
     from orchestrator.wording import plural
 
     if read not in ("", "kept"):
-        problem = "a drill with several active clusters is audited on what its folder keeps"
+        problem = "a drill with several active clusters or sites is audited on what its folder keeps"
         raise UsageError(f"--from {read}", problem, "leave it out")
-    found = judged_again(folder, load_topology(folder / TOPOLOGY_COPY))
+    topology = load_topology(folder / TOPOLOGY_COPY)
+    found = sites_judged_again(folder, topology) if is_kept(folder, INDEX) else judged_again(folder, topology)
     stated = _stated(folder).get("verdict")
     reasons = list(found.reasons)
 

@@ -96,7 +96,7 @@ def waiting_for(simulation: Simulation, scenario: Scenario, clusters: Collection
                 yield f"{name} has not moved yet"
         elif lag > (role.hold_lag_records if role else 0) + slack:
             yield f"{name} is {lag:,} behind"
-    for watched in watched_clusters(topology):
+    for watched in () if topology.is_one_cluster else watched_clusters(topology):
         if watched.cluster in clusters:
             yield from _not_followed(simulation, watched, slack)
 

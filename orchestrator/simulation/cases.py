@@ -97,6 +97,7 @@ class Case:
 
     def fault(self, load: Scenario) -> str:
         """What is done to the sites, in words."""
+        load = replace(load, mirror_stall_s=0.0) if self.moves else load
         return ", ".join(_SAID_OF_FAULT[kind] for kind in faults_of(self.verb, load)) or "none"
 
     def took(self, load: Scenario) -> Took:
