@@ -196,7 +196,7 @@ class StretchedDrill(Drill):
             self.tell.stage("fault", "looking whether metadata can be changed")
             try:
                 kafka = simulation.cluster(self.home)
-                kafka.create_topics({name: NewTopic(replicas=1)}, timeout_s=_ASK_S)
+                kafka.create_topics({name: NewTopic(replicas=1, config={KEY: "1"})}, timeout_s=_ASK_S)
                 made = kafka.topics([name], timeout_s=_ASK_S).get(name)
             except ClusterError:
                 time.sleep(_POLL_S / 2)

@@ -286,13 +286,24 @@ class LibrdkafkaCluster:
         """
         deadline = monotonic() + timeout_s
         try:
-            return self._offsets_once(questions, timeout_s)
+            return self._offsets_caught_up(questions, deadline)
         except ClusterError as error:
             left_s = deadline - monotonic()
             if left_s <= 0 or error.code not in _STALE_LEADERS:
                 raise
         self.topics({tp.topic for specs in questions for tp in specs}, left_s)
-        return self._offsets_once(questions, max(deadline - monotonic(), _KNOWN_AGAIN_S))
+        return self._offsets_caught_up(questions, deadline)
+
+    def _offsets_caught_up(self, questions: Sequence[_Specs], deadline: float) -> list[_Offsets]:
+        """A leader that was just elected tells no end before its followers have fetched from it (KIP-207)."""
+        while True:
+            left_s = max(deadline - monotonic(), _KNOWN_AGAIN_S)
+            try:
+                return self._offsets_once(questions, left_s)
+            except ClusterError as error:
+                if error.code != "OFFSET_NOT_AVAILABLE" or left_s <= _KNOWN_AGAIN_S:
+                    raise
+            sleep(_KNOWN_AGAIN_S)
 
     def _offsets_once(self, questions: Sequence[_Specs], timeout_s: float) -> list[_Offsets]:
         """Raises where a leader gave no answer, of which librdkafka (2.16) says nothing.
