@@ -1,0 +1,206 @@
+"""A rehearsal of a stretched cluster is valid only where all is as it was stated, and as before in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import AuditError
+from orchestrator.evidence.audit.ledgers import processed_path, sends_path
+from orchestrator.evidence.origins import read_ledgers
+from orchestrator.evidence.sites.judged import SiteGone, SitesJudged, SitesRehearsed, judge_sites
+from orchestrator.evidence.sites.kept import keep_sites, sites_judged_again
+from orchestrator.topology.durability.analysis import explain_topology
+from orchestrator.topology.durability.losses import loss_of
+from orchestrator.topology.loading import load_topology
+from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
+from tests.drill.rehearsal import ROOT
+from tests.evidence.origins.worlds import World, records
+
+STEPS = ("fence-site", "await-leaders")
+AT = TopicPartition("orders", 0)
+
+
+def one_partition() -> Topology:
+    """Of the example: one producer at dc1, one consumer, one partition."""
+    topology = load_topology(ROOT / "topologies" / "stretched-2dc-kraft.yaml")
+    orders = replace(topology.topics[0], partitions=1)
+    return replace(
+        topology, topics=(orders,), producers=topology.producers[:1], consumers=topology.consumers[:1]
+    )
+
+
+@dataclass
+class Story:
+    """dc1 is lost at 20.5 s; the command is given at 35 s, and all is as before at 60 s."""
+
+    world: World
+    gone: list[SiteGone]
+    differences: tuple[str, ...] = ()
+    results: list[dict[str, Any]] = field(default_factory=list)
+    is_drained: bool = True
+    stands_still: bool | None = True
+
+    def rehearsed(self) -> SitesRehearsed:
+        topology = self.world.topology
+        found = explain_topology(topology, [loss_of(topology, [site]) for site in ("dc1", "dc2")])
+        return SitesRehearsed(
+            topology=topology,
+            cluster="main",
+            fates={loss.lost[0]: loss.clusters["main"] for loss in found.losses},
+            gone=tuple(self.gone),
+            results=tuple(self.results),
+            work_ended_s=80.0,
+            differences=self.differences,
+            is_drained=self.is_drained,
+            stands_still=self.stands_still,
+        )
+
+    def judged(self) -> SitesJudged:
+        return judge_sites(
+            self.rehearsed(), read_ledgers(self.world.topology, self.world.ledgers), self.world.logs
+        )
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    """Two records had been processed and not committed when the site was lost; they come again."""
+    world = World(one_partition(), tmp_path / "ledgers")
+    first, second, third = (
+        records("checkout", life, numbers)
+        for life, numbers in ((1, range(20)), (2, range(10)), (3, range(10)))
+    )
+    world.sent("checkout", 1, range(20), at_s=1)
+    world.sent("checkout", 2, range(10), at_s=40, first=20)
+    world.sent("checkout", 3, range(10), at_s=62, first=30)
+    world.stands("main", "orders", [*first, *second, *third])
+    world.read("billing", 1, "orders", first, at_s=1)
+    world.read("billing", 2, "orders", [*first[18:], *second], 18, at_s=41)
+    world.read("billing", 3, "orders", third, 30, at_s=63)
+    gone = SiteGone(
+        site="dc1",
+        is_lost=True,
+        at_s=20.5,
+        is_verified=True,
+        settled_s=30.0,
+        commanded_s=35.0,
+        ended_s=39.0,
+        restored_s=60.0,
+        changes_metadata=False,
+        steps=STEPS,
+        foreseen=STEPS,
+    )
+    run = {"run_id": "1", "outcome": "ok", "reason": "", "predicted": {"loss": {}}}
+    return Story(world, [gone], results=[run])
+
+
+def test_all_as_stated_is_valid(story: Story) -> None:
+    """Who writes was lost with the site: of writes before the command nothing could be seen, and is said."""
+    found = story.judged()
+    assert (found.verdict, found.reasons) == ("valid", ())
+    told = {one.subject: (one.stated, one.happened) for one in found.measured.statements}
+    assert told == {
+        "control plane": ("stands still", "stands still"),
+        "writes to orders": ("stands still", None),
+        "failover": ("done", "done"),
+        "steps of failover": ("fence-site, await-leaders",) * 2,
+    }
+    assert len(found.measured.uncommitted["billing"]) == 2
+    (producer, consumer) = found.measured.clients
+    assert found.measured.pauses(producer) == [20.0]
+    assert found.measured.pauses(consumer) == [21.0]
+
+
+def _gone(**changed: object) -> Callable[[Story], object]:
+    return lambda story: story.gone.__setitem__(0, replace(story.gone[0], **changed))  # type: ignore[arg-type]
+
+
+def _log(story: Story) -> list[Any]:
+    return story.world.logs["main"][AT]
+
+
+def _drop(story: Story) -> None:
+    del _log(story)[19]
+
+
+def _twice(story: Story) -> None:
+    _log(story).append((40, _log(story)[19][1]))
+
+
+def _skipped(story: Story) -> None:
+    path = processed_path(story.world.ledgers, "billing", 2)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if ",checkout,5," not in line))
+
+
+def _again(story: Story) -> None:
+    story.world.read("billing", 3, "orders", records("checkout", 2, range(2)), 20, at_s=75)
+
+
+def _set(name: str, value: object) -> Callable[[Story], object]:
+    return lambda story: setattr(story, name, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_drop, "invalid: orders: 1 records acknowledged, and missing (checkout 19 of life 1)"),
+        (_twice, "invalid: orders: 1 records there more than once"),
+        (_skipped, "invalid: billing, orders: 1 records skipped (checkout 5 of life 2)"),
+        (_again, "invalid: billing, orders: 2 records processed again (checkout 0 of life 2"),
+        (_gone(changes_metadata=True), "invalid: loss of dc1, control plane: stated: stands still; happened: goes on"),
+        (_gone(steps=("fence-site",)), "invalid: loss of dc1, steps of failover: stated: fence-site, await-leaders; happened: fence-site"),
+        (_gone(refused="a gate"), "invalid: loss of dc1, failover: stated: done; happened: refused"),
+        (_gone(is_verified=False), "unknown: it was not verified that the fault took effect"),
+        (_set("differences", ("settings of orders: …",)), "invalid: not as before: settings of orders: …"),
+        (_set("is_drained", False), "unknown: the consumers had not read to the end"),
+        (_set("stands_still", False), "invalid: logs grew after all producers had ended"),
+        (_set("stands_still", None), "unknown: it was not seen whether logs stood still"),
+        (lambda s: s.results[0].update(outcome="unknown", reason="late"), "unknown: 1: it ended unknown: late"),
+        (lambda s: s.world.logs.clear(), "unknown: orders: its log was not read, or is empty"),
+        (lambda s: sends_path(s.world.ledgers, "checkout", 2).rename(s.world.ledgers / "hidden"), "unknown: checkout: no ledger life-2.csv"),
+    ],
+)  # fmt: skip
+def test_whatever_is_otherwise_is_named(story: Story, change: Callable[[Story], object], said: str) -> None:
+    """With the verdict that it forbids."""
+    change(story)
+    found = story.judged()
+    verdict, _, words = said.rpartition(": ") if said.startswith("never") else said.partition(": ")
+    assert any(words in reason for reason in found.reasons), found.reasons
+    assert found.verdict == verdict if verdict == "invalid" else found.verdict != "valid"
+
+
+def test_what_a_survivor_writes_before_the_command_is_held_against_what_was_stated(story: Story) -> None:
+    """At the loss of the other site the producer is there: its topic was to stand still, and was written."""
+    story.gone[0] = replace(story.gone[0], site="dc2")
+    assert _writes(story) == ("stands still", "stands still")
+    story.gone[0] = replace(story.gone[0], settled_s=39.0, commanded_s=45.0)
+    assert _writes(story) == ("stands still", "goes on")
+    assert any("loss of dc2, writes to orders" in reason for reason in story.judged().reasons)
+
+
+def _writes(story: Story) -> tuple[str, str | None]:
+    found = {one.subject: one for one in story.judged().measured.statements}["writes to orders"]
+    return found.stated, found.happened
+
+
+def test_who_is_not_seen_again_is_named(story: Story) -> None:
+    """And who waits for the site is waited for until it is back."""
+    for life in (2, 3):
+        sends_path(story.world.ledgers, "checkout", life).unlink()
+    assert "checkout: not seen again after dc1 was lost or left" in story.judged().reasons
+
+
+def test_the_same_comes_out_of_what_is_kept(story: Story, tmp_path: Path) -> None:
+    """And nothing where it was changed."""
+    keep_sites(tmp_path, story.rehearsed(), story.world.logs)
+    again = sites_judged_again(tmp_path, story.world.topology)
+    assert (again.verdict, again.measured) == ("valid", story.judged().measured)
+    (tmp_path / "kept" / "sites.json").write_text("{}")
+    with pytest.raises(AuditError, match="cannot be read"):
+        sites_judged_again(tmp_path, story.world.topology)
