@@ -28,6 +28,8 @@ from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
 from orchestrator.wording import plural
 
+NOT_CAUGHT_UP = "OFFSET_NOT_AVAILABLE"
+"""As a leader answers that does not know its high watermark yet (KIP-207)."""
 _BUFFERED_S = 120.0
 """For so long a producer's record may wait to be sent, with the time of its making (delivery.timeout.ms)."""
 _RECORDED_ANEW = "a record of what was seen changes nothing, and the next move makes a new one"
@@ -47,8 +49,7 @@ class RecordTopicEnds(
 
     def perform(self, run: Running) -> Outcome[TopicEnds]:
         """See `Effect`."""
-        cluster = run.port(Clusters).cluster(self.cluster)
-        now = cluster.end_offsets(partitions_at(cluster, self.topics))
+        now = _ends_now(run.port(Clusters), self.cluster, self.topics)
         found = TopicEnds(ends=now, seen_from=now, now=now, at_s=run.port(Clock).now_s())
         return Done(found, records_in_words(now))
 
@@ -204,6 +205,38 @@ class RecordDeparture(
     def facts(self, result: LogsAtDeparture) -> Iterable[Body]:
         """See `Effect`."""
         return (result,)
+
+
+def _ends_now(clusters: Clusters, name: str, topics: Iterable[str]) -> dict[TopicPartition, int]:
+    """Ends that readers see; of a leader that does not tell that yet, where its own log ends.
+
+    The high watermark of a leader that was elected while too few replicas were in sync (KIP-966) stays unknown
+    until somebody writes. Raises `ClusterError`.
+    """
+    cluster = clusters.cluster(name)
+    described = cluster.topics(topics)
+    partitions = [tp for topic in described.values() for tp in topic.partitions]
+    try:
+        return cluster.end_offsets(partitions)
+    except ClusterError as error:
+        if error.code != NOT_CAUGHT_UP:
+            raise
+    addresses = cluster.brokers()
+    led: dict[str, list[TopicPartition]] = {}
+    for topic in described.values():
+        for tp, leader in zip(topic.partitions, topic.leaders, strict=True):
+            led.setdefault(addresses.get(leader, ""), []).append(tp)
+    with clusters.replica_end_reader(name) as reader:
+        answers = reader.ends(led)
+    found: dict[TopicPartition, int] = {}
+    for answer in answers.values():
+        if isinstance(answer, ClusterError):
+            raise answer
+        for tp, end in answer.items():
+            if isinstance(end, ClusterError):
+                raise end
+            found[tp] = end.log_end
+    return found
 
 
 def partitions_at(cluster: Kafka, topics: Iterable[str]) -> list[TopicPartition]:

@@ -55,6 +55,7 @@ _STALE_LEADERS = frozenset(
 )
 
 _KNOWN_AGAIN_S = 0.05
+_CAUGHT_UP_WITHIN_S = 1.5
 # A topic that is just being made or deleted is listed by one broker, and not known to another one.
 _LOOKS, _LOOK_AGAIN_S = 5, 0.3
 
@@ -295,13 +296,16 @@ class LibrdkafkaCluster:
         return self._offsets_caught_up(questions, deadline)
 
     def _offsets_caught_up(self, questions: Sequence[_Specs], deadline: float) -> list[_Offsets]:
-        """A leader that was just elected tells no end before its followers have fetched from it (KIP-207)."""
+        """A leader that was just elected tells no end before its followers have fetched from it (KIP-207).
+
+        It may never know it while nobody writes (KIP-966), so it is asked for a moment.
+        """
+        again_until = min(deadline, monotonic() + _CAUGHT_UP_WITHIN_S)
         while True:
-            left_s = max(deadline - monotonic(), _KNOWN_AGAIN_S)
             try:
-                return self._offsets_once(questions, left_s)
+                return self._offsets_once(questions, max(deadline - monotonic(), _KNOWN_AGAIN_S))
             except ClusterError as error:
-                if error.code != "OFFSET_NOT_AVAILABLE" or left_s <= _KNOWN_AGAIN_S:
+                if error.code != "OFFSET_NOT_AVAILABLE" or monotonic() > again_until:
                     raise
             sleep(_KNOWN_AGAIN_S)
 
