@@ -49,7 +49,9 @@ class RecordTopicEnds(
 
     def perform(self, run: Running) -> Outcome[TopicEnds]:
         """See `Effect`."""
-        now = _ends_now(run.port(Clusters), self.cluster, self.topics)
+        clusters = run.port(Clusters)
+        partitions = partitions_at(clusters.cluster(self.cluster), self.topics)
+        now = ends_told(clusters, self.cluster, partitions)
         found = TopicEnds(ends=now, seen_from=now, now=now, at_s=run.port(Clock).now_s())
         return Done(found, records_in_words(now))
 
@@ -207,25 +209,25 @@ class RecordDeparture(
         return (result,)
 
 
-def _ends_now(clusters: Clusters, name: str, topics: Iterable[str]) -> dict[TopicPartition, int]:
-    """Ends that readers see; of a leader that does not tell that yet, where its own log ends.
+def ends_told(
+    clusters: Clusters, name: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Ends that readers see; where a leader does not tell that yet, where its own log ends.
 
-    The high watermark of a leader that was elected while too few replicas were in sync (KIP-966) stays unknown
-    until somebody writes. Raises `ClusterError`.
+    The high watermark of a leader that was elected while too few replicas were in sync (KIP-966) stays
+    unknown until somebody writes. Raises `ClusterError`.
     """
-    cluster = clusters.cluster(name)
-    described = cluster.topics(topics)
-    partitions = [tp for topic in described.values() for tp in topic.partitions]
+    cluster, wanted = clusters.cluster(name), set(partitions)
     try:
-        return cluster.end_offsets(partitions)
+        return cluster.end_offsets(wanted)
     except ClusterError as error:
         if error.code != NOT_CAUGHT_UP:
             raise
-    addresses = cluster.brokers()
-    led: dict[str, list[TopicPartition]] = {}
-    for topic in described.values():
+    addresses, led = cluster.brokers(), dict[str, list[TopicPartition]]()
+    for topic in cluster.topics({tp.topic for tp in wanted}).values():
         for tp, leader in zip(topic.partitions, topic.leaders, strict=True):
-            led.setdefault(addresses.get(leader, ""), []).append(tp)
+            if tp in wanted:
+                led.setdefault(addresses.get(leader, ""), []).append(tp)
     with clusters.replica_end_reader(name) as reader:
         answers = reader.ends(led)
     found: dict[TopicPartition, int] = {}

@@ -8,7 +8,7 @@ from dataclasses import field
 from pydantic.dataclasses import dataclass
 
 from orchestrator.applications.consumers import consumers_named, groups_named
-from orchestrator.moves.ends import partitions_at
+from orchestrator.moves.ends import ends_told, partitions_at
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import RecordedPositions, SavedOffsets, TopicEnds, WrittenOffsets
 from orchestrator.ports.clock import Clock
@@ -269,7 +269,8 @@ class AwaitGroupProgress(
                 if given is None or not written[group].keys() <= given:
                     staffed.discard(group)
             committed = target.committed(staffed)
-            ends = target.end_offsets({tp for group in staffed for tp in written[group]})
+            read = {tp for group in staffed for tp in written[group]}
+            ends = ends_told(run.port(Clusters), self.cluster, read)
             waiting.difference_update(
                 group
                 for group in staffed
