@@ -239,8 +239,15 @@ class StretchedDrill(Drill):
                 return "", results
         return "", results
 
-    def _run(self, simulation: Simulation, request: ClusterRequest, folder: Path) -> RunResult:
-        """What somebody would do: what is not known yet is asked again."""
+    def _run(
+        self,
+        simulation: Simulation,
+        request: ClusterRequest,
+        folder: Path,
+        *,
+        again: tuple[type[DcctlError], ...] = (GateUnknownError,),
+    ) -> RunResult:
+        """As somebody would who gives the command once more after these errors: a site takes its time."""
         self.tell.stage(request.command.split()[0], "observing, planning, judging the gates")
         self._mark(f"{request.command} commanded")
         deadline = time.monotonic() + _KNOWN_WITHIN_S
@@ -255,13 +262,12 @@ class StretchedDrill(Drill):
                         folder=folder,
                         is_new_estate=True,
                     )
-                except GateUnknownError as error:
+                    break
+                except again as error:
                     if time.monotonic() > deadline:
                         raise
-                    self.tell.note(f"not known yet, asked again: {error.problem}")
+                    self.tell.note(f"asked again: {error.problem}")
                     time.sleep(_POLL_S)
-                    continue
-                break
         self._mark(f"{request.command} ended")
         if result.outcome not in ("ok", "nothing-to-do"):
             problem = f"ended {result.outcome}: {result.reason}"
@@ -303,7 +309,7 @@ class StretchedDrill(Drill):
 
     def _put_back(self, simulation: Simulation, folder: Path) -> None:
         request = PutBackRequest(cluster=self.home, by="drill", reason="rehearsal of the way back")
-        self._run(simulation, request, folder / "failback")
+        self._run(simulation, request, folder / "failback", again=(GateRefusedError, GateUnknownError))
 
     def _work_on(self, simulation: Simulation, how: str) -> None:
         """Let applications work so, until all have caught up."""
