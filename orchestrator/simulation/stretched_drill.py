@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orchestrator.errors import (
     ClusterError,
+    DcctlError,
     GateRefusedError,
     GateUnknownError,
     SimulationError,
