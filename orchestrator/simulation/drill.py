@@ -360,10 +360,11 @@ class Drill:
 
     def _break(self, simulation: Simulation) -> None:
         """Sabotage of what the audit looks at: copies, or a producer's ledger."""
-        sabotage, mirror = self.options.sabotage, self.doubled_mirror
+        sabotage = self.options.sabotage
         if sabotage.offset_shift and self.options.verb == "failover":
             self.broken.append(f"each written position is {sabotage.offset_shift} records too far")
         if sabotage.doubles_records:
+            mirror = self.doubled_mirror
             self.broken.append(str(double_records(simulation.cluster(mirror.target), mirror)))
         if sabotage.hides_a_ledger:
             self.broken.append(f"hidden {hide_a_ledger(simulation, *self.hidden_ledger)}")
