@@ -154,7 +154,7 @@ def _reads(
 ) -> tuple[list[TopicPartition], dict[TopicPartition, int]] | None:
     """What a consumer reads at a cluster, and its newest positions there; None if it does not live there."""
     topology = simulation.topology
-    lived = lives(simulation.ledgers, "consumers", consumer.name)
+    lived = tuple(lives(simulation.ledgers, "consumers", consumer.name))
     here = [place for place in places(topology, consumer) if place.cluster == cluster]
     if not here:
         return None
