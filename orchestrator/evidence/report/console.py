@@ -15,7 +15,7 @@ from orchestrator.evidence.audit.kinds import mark_of
 from orchestrator.evidence.report import figures
 from orchestrator.evidence.report.document import parse_report
 from orchestrator.evidence.report.model import Report, Verdict
-from orchestrator.evidence.report.model_origins import CopyEvidence, ReadingEvidence
+from orchestrator.evidence.report.model_origins import CopyEvidence, ReadingEvidence, StatementEvidence
 from orchestrator.evidence.report.model_parts import MoveEvidence
 from orchestrator.evidence.report.origins_view import of_loss
 from orchestrator.evidence.report.story import MEANING
@@ -54,6 +54,8 @@ def render_verdict(console: Console, report: Report | Mapping[str, Any], path: P
     _print_scope(console, report)
     if report.moves:
         console.print(_moves(report.moves))
+    if report.statements:
+        console.print(_statements(report.statements))
     if report.readings:
         console.print(_copies(report.copies))
         console.print(_readings(report.readings))
@@ -183,6 +185,18 @@ def _copies(copies: tuple[CopyEvidence, ...]) -> Table:
             _number(one.sent_again),
             _zero(one.reordered),
         )
+    return table
+
+
+def _statements(statements: tuple[StatementEvidence, ...]) -> Table:
+    table = Table(box=None, title="What was stated of the loss", title_justify="left", title_style="bold")
+    for heading in ("loss", "of what", "stated", "happened"):
+        table.add_column(heading, overflow="fold")
+    for one in statements:
+        mark, style = _TAIL_MARKS[one.is_as_stated]
+        happened = "as stated" if one.is_as_stated else one.happened or "could not be seen"
+        told = Text(happened if one.is_as_stated is not False else f"{mark}: {happened}", style=style)
+        table.add_row(Text(f"{one.loss} {one.site}"), Text(one.subject), Text(one.stated), told)
     return table
 
 

@@ -81,6 +81,7 @@ def told(report: Report, began: str) -> Iterator[str]:
     )
     yield f"Over the whole run producers had {counted(sums.acked, 'record')} acknowledged: {taken}."
     yield from _of_applications(report)
+    yield from _of_statements(report)
     yield from _of_losses(report, sums)
     lost = f", {number(sums.lost)} are lost with the site" if sums.lost else ""
     yield (
@@ -112,6 +113,16 @@ def _of_applications(report: Report) -> Iterator[str]:
     yield f"Of {counted(len(last), 'application')} {said}{which}, {ending}."
 
 
+def _of_statements(report: Report) -> Iterator[str]:
+    """Of a cluster over several sites, what was otherwise than dcctl explain had said."""
+    seen = [one for one in report.statements if one.is_as_stated is not None]
+    wrong = [f"{one.subject} ({one.site})" for one in seen if not one.is_as_stated]
+    if wrong:
+        yield f"Otherwise than stated beforehand: {joined(tuple(wrong))}."
+    elif seen:
+        yield f"{counted(len(seen), 'statement')} of the loss could be held against what happened, and hold."
+
+
 def _is_alike(report: Report) -> bool:
     by_loss: dict[int, list[tuple[str, str | None]]] = {}
     for one in report.applications:
@@ -126,7 +137,10 @@ def _of_losses(report: Report, sums: Sums) -> Iterator[str]:
         yield f"{late} had not been copied when the site was lost{stated}, and arrived after its return."
     if sums.missing:
         missing = counted(sums.missing, "acknowledged record")
-        yield f"{missing} are not at every place that copies them{stated}."
+        where = "are missing" if report.statements else "are not at every place that copies them"
+        yield f"{missing} {where}{stated}."
+    elif report.statements:
+        yield "In the end every acknowledged record is there."
     elif report.copies:
         yield "In the end every acknowledged record stands wherever something copies it."
     if sums.copied_again:
