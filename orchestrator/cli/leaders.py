@@ -137,6 +137,9 @@ def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -
     recorded = {
         "evacuated": None if state.value is None else list(away.sites if away else ()),
         "lowered": None if state.value is None else dict(lowered.lowered if lowered else {}),
+        "sites_off": None if state.value is None else list(state.value.sites_off.get(name, ())),
+        "quorum_without": None if state.value is None else _quorum_without(name, state.value),
+        "applications_at": None if state.value is None else dict(state.value.applications_at.get(name, {})),
         "recorded_problem": state.problem,
     }
     if part.value is None:
@@ -201,3 +204,16 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
         rows = listed(f"{topic} {wanted}" for topic, wanted in lowered.lowered.items())
         without = f"min.insync.replicas lowered without {listed(lowered.sites)}"
         yield f"{without}: {rows}; dcctl failback FILE puts it back"
+    if off := state.value.sites_off.get(name):
+        yield f"{listed(off)} is off: guards there start no server before dcctl failback FILE"
+    if lost := _quorum_without(name, state.value):
+        yield f"the metadata quorum is without {listed(lost)}; dcctl failback FILE makes it whole"
+    if at := state.value.applications_at.get(name):
+        rows = listed(f"{program} at {site}" for program, site in at.items())
+        yield f"applications elsewhere: {rows}; dcctl failback FILE brings them home"
+
+
+def _quorum_without(name: str, state: CoordinationState) -> list[str]:
+    """Sites that are left out of the metadata quorum of a cluster, as it stands changed."""
+    quorum = state.quorums.get(name)
+    return list(quorum.forced.sites) if quorum is not None and quorum.forced is not None else []

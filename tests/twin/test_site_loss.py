@@ -269,6 +269,12 @@ KILLED = {
         lost, lambda o: o.go_on_without("dc1", lower_min_insync=("all",)), takes_writes, is_as_before
     ),
     "back": Story(returned, lambda o: o.lead_as_before("main"), is_as_before, lambda _: None),
+    "unclean": Story(
+        left_behind,
+        lambda o: o.go_on_without("dc1", lower_min_insync=("all",), accept_unclean=100),
+        takes_writes,
+        is_as_before,
+    ),
 }
 
 
