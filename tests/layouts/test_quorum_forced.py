@@ -90,7 +90,7 @@ def test_ten_times_in_a_row_what_was_changed_last_is_there(
     layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A topic, a setting and a rule of the last second before each loss; the sites take turns."""
-    simulation = simulation_up(_topology(layout), watch=False)
+    simulation = simulation_up(topology_of(layout), watch=False)
     file, files = str(simulation.topology_path), voters_files(simulation)
     took_s = []
     try:
@@ -123,7 +123,7 @@ def test_ten_times_in_a_row_what_was_changed_last_is_there(
         simulation.down()
 
 
-def _topology(layout: str) -> Topology:
+def topology_of(layout: str) -> Topology:
     """An example, or a variant of two sites."""
     return VARIANTS.get(layout) or load_topology(ROOT / "topologies" / f"{layout}.yaml")
 
