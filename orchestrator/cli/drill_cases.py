@@ -72,7 +72,8 @@ def _render(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         )
     console.print(table)
     console.print("expected: verdict (exit status); ~ before seconds: an estimate, not measured", style="dim")
-    for sabotage in KINDS.values():
+    broken = {row["sabotage"] for row in rows}
+    for sabotage in (one for one in KINDS.values() if one.kind in broken):
         console.print(f"…-{sabotage.kind}: broken on purpose, {escape(sabotage.says)}", style="dim")
     for lacks in dict.fromkeys(row["lacks"] for row in rows if row["lacks"]):
         names = [row["name"] for row in rows if row["lacks"] == lacks]

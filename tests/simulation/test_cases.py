@@ -27,6 +27,7 @@ from orchestrator.simulation.drill import Drill
 from orchestrator.simulation.rehearsals import rehearsal_of
 from orchestrator.simulation.return_drill import ReturnDrill
 from orchestrator.simulation.sabotage import KINDS, NONE, sabotage_named
+from orchestrator.simulation.stretched_drill import StretchedDrill
 from orchestrator.simulation.workload.scenario import DEFAULT, SCENARIOS, SMALL, TINY
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.verbs import MOVING_VERBS
@@ -59,7 +60,8 @@ def test_each_verb_has_a_case_alone_and_with_each_sabotage() -> None:
     assert len(set(names)) == len(names)
     assert not set(names) & set(SCENARIOS)
     assert set(MOVING_VERBS) <= set(names)
-    assert {f"{verb}-{kind}" for verb in MOVING_VERBS for kind in KINDS} <= set(names)
+    kinds = {kind for kind, sabotage in KINDS.items() if sabotage.is_of_moves}
+    assert {f"{verb}-{kind}" for verb in MOVING_VERBS for kind in kinds} <= set(names)
 
 
 def test_more_to_do_takes_longer_and_is_said_to_be_an_estimate() -> None:
@@ -158,10 +160,51 @@ def test_what_judges_a_rehearsal_follows_from_the_layout() -> None:
 
 def test_a_layout_that_cannot_be_rehearsed_lists_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """In the words with which the rehearsal itself would be refused."""
-    assert run(["drill", str(STRETCHED), "--list"]) == run(["drill", str(STRETCHED)])
+    file = str(EXAMPLE.with_name("one-location.yaml"))
+    assert run(["drill", file, "--list"]) == run(["drill", file])
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.count("layout stretched-2dc (only active-active, active-passive, aggregation)") == 2
+    assert said.err.count("layout one-location (only active-active, active-passive, aggregation, ") == 2
+
+
+def test_each_site_of_a_stretched_cluster_has_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it has brokers it can be left by plan as well, and topics can wait for it."""
+    file = EXAMPLE.with_name("stretched-2.5dc.yaml")
+    assert run(["drill", str(file), "--list", "--load", "tiny", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cases"]
+    names = {
+        site: {row["name"] for row in rows if row["leaves"] == site} for site in ("dc1", "dc2", "witness")
+    }
+    assert names["dc2"] == {"site-lost-dc2", "waits-dc2", "evacuated-dc2"}
+    assert names["dc1"] == {
+        "site-lost-dc1",
+        "waits-dc1",
+        "evacuated-dc1",
+        "site-lost-dc1-ledger",
+        "site-lost-dc1-min-insync",
+    }
+    assert names["witness"] == {"site-lost-witness"}
+    assert not any(row["lacks"] for row in rows)
+    topology = load_topology(file)
+    assert {rehearsal_of(topology, case) for case in cases_of(topology)} == {StretchedDrill}
+    assert [case.name for case in cases_at("witness", topology)] == ["site-lost-witness"]
+    assert asked_for(None, None, None, NONE, cases_at("dc2", topology))[0].name == "site-lost-dc2"
+    with pytest.raises(UsageError) as caught:
+        cases_at("dc3", topology)
+    assert "did you mean dc2?" in caught.value.hint or "dc1, dc2, witness" in caught.value.hint
+
+
+def test_who_runs_at_several_sites_is_not_rehearsed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A simulation has one process of each application, at one site."""
+    text = STRETCHED.read_text(encoding="utf-8").replace(
+        "{name: checkout, cluster: main,", "{name: checkout, cluster: main, instances: {dc1: 1, dc2: 1},"
+    )
+    file = tmp_path / "both.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert run(["drill", str(file)]) == 7
+    assert "checkout has instances at several sites" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
