@@ -139,7 +139,9 @@ def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -
         "lowered": None if state.value is None else dict(lowered.lowered if lowered else {}),
         "sites_off": None if state.value is None else list(state.value.sites_off.get(name, ())),
         "quorum_without": None if state.value is None else _quorum_without(name, state.value),
-        "applications_at": None if state.value is None else dict(state.value.applications_at.get(name, {})),
+        "applications_at": None
+        if state.value is None
+        else {program: placed.site for program, placed in state.value.applications_at.get(name, {}).items()},
         "recorded_problem": state.problem,
     }
     if part.value is None:
@@ -209,7 +211,7 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
     if lost := _quorum_without(name, state.value):
         yield f"the metadata quorum is without {listed(lost)}; dcctl failback FILE makes it whole"
     if at := state.value.applications_at.get(name):
-        rows = listed(f"{program} at {site}" for program, site in at.items())
+        rows = listed(f"{program} at {placed.site}" for program, placed in at.items())
         yield f"applications elsewhere: {rows}; dcctl failback FILE brings them home"
 
 

@@ -85,9 +85,14 @@ class StartElsewhere(
         return Done(Nothing(), found.message) if isinstance(found, Done) else found
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Stop what was started there."""
-        found = run_clients_at(run, "stop", self, f"undo-{run.step_id}")
-        return Done(Nothing(), found.message) if isinstance(found, Done) else found
+        """Stop what was started there. Whom no host there has does not run there."""
+        match run_clients_at(run, "stop", self, f"undo-{run.step_id}"):
+            case Done(message=message):
+                return Done(Nothing(), message)
+            case Partial(message=message, detail=detail) | Unknown(message=message, detail=detail):
+                if "left_out" in detail:
+                    return Done(Nothing(), f"{message}: they do not run there")
+                return Unknown(message, detail)
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)

@@ -26,7 +26,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
-from orchestrator.wording import plural
+from orchestrator.wording import listed, plural
 
 NOT_CAUGHT_UP = "OFFSET_NOT_AVAILABLE"
 """As a leader answers that does not know its high watermark yet (KIP-207)."""
@@ -223,6 +223,12 @@ def ends_told(
     except ClusterError as error:
         if error.code != NOT_CAUGHT_UP:
             raise
+    return _own_ends(clusters, name, wanted)
+
+
+def _own_ends(clusters: Clusters, name: str, wanted: set[TopicPartition]) -> dict[TopicPartition, int]:
+    """Where leaders' own logs end. Raises `ClusterError` where one does not tell."""
+    cluster = clusters.cluster(name)
     addresses, led = cluster.brokers(), dict[str, list[TopicPartition]]()
     for topic in cluster.topics({tp.topic for tp in wanted}).values():
         for tp, leader in zip(topic.partitions, topic.leaders, strict=True):
@@ -238,6 +244,9 @@ def ends_told(
             if isinstance(end, ClusterError):
                 raise end
             found[tp] = end.log_end
+    if unknown := wanted - found.keys():
+        told = listed(map(str, sorted(unknown)))
+        raise ClusterError(cluster.subject, f"nobody tells where logs end: {told}")
     return found
 
 

@@ -11,7 +11,7 @@ from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
 from orchestrator.runs.primaries import Primaries
 from orchestrator.runs.way_back import ForGood
-from orchestrator.runs.within_clusters import Evacuated, Quorum
+from orchestrator.runs.within_clusters import Evacuated, PlacedAt, Quorum
 from orchestrator.runs.word import WordWanted
 from orchestrator.values import Acl
 
@@ -162,7 +162,7 @@ class CoordinationState:
     `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before;
     `quorums`: by cluster, what was changed of its metadata quorum; `sites_off`: by cluster, sites at which
     no server of it is to run, and then in `site_guards` by server what guards of that cluster say;
-    `applications_at`: by cluster, the programs that run elsewhere than the file has them, with their sites.
+    `applications_at`: by cluster, the programs that run elsewhere than the file has them.
     """
 
     holder: str
@@ -182,4 +182,4 @@ class CoordinationState:
     quorums: Mapping[str, Quorum] = field(default_factory=dict)
     sites_off: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     site_guards: Mapping[str, Mapping[str, SiteGuardSaid]] = field(default_factory=dict)
-    applications_at: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    applications_at: Mapping[str, Mapping[str, PlacedAt]] = field(default_factory=dict)

@@ -92,10 +92,14 @@ class SitesOn:
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class ApplicationsPlaced:
-    """Applications of `cluster` run at another of its sites from here on: `at`, program -> site."""
+    """Applications of `cluster` run at another of its sites from here on: `at`, program -> site.
+
+    `seen`: they were seen at work there; before that they are being started.
+    """
 
     cluster: str
     at: Mapping[str, str]
+    seen: bool = False
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -168,13 +168,25 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
     return found
 
 
-def placed_applications(facts: Iterable[Fact]) -> dict[str, dict[str, str]]:
-    """By cluster the programs that run elsewhere than the file has them: program -> site."""
-    found: dict[str, dict[str, str]] = {}
+@dataclass(frozen=True, slots=True)
+class PlacedAt:
+    """Where a program runs, other than the file has it. `is_seen`: it was seen at work there."""
+
+    site: str
+    is_seen: bool
+
+
+def placed_applications(facts: Iterable[Fact]) -> dict[str, dict[str, PlacedAt]]:
+    """By cluster the programs that run elsewhere than the file has them."""
+    found: dict[str, dict[str, PlacedAt]] = {}
     for fact in standing(facts):
-        if isinstance(fact.body, ApplicationsPlaced):
-            found.setdefault(fact.body.cluster, {}).update(fact.body.at)
-        elif isinstance(fact.body, ApplicationsHome):
-            for program in fact.body.programs:
-                found.get(fact.body.cluster, {}).pop(program, None)
+        match fact.body:
+            case ApplicationsPlaced(cluster=cluster, at=at, seen=seen):
+                rows = {program: PlacedAt(site, seen) for program, site in at.items()}
+                found.setdefault(cluster, {}).update(rows)
+            case ApplicationsHome(cluster=cluster, programs=programs):
+                for program in programs:
+                    found.get(cluster, {}).pop(program, None)
+            case _:
+                pass
     return {cluster: at for cluster, at in found.items() if at}

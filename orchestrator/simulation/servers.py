@@ -10,10 +10,9 @@ from orchestrator.estate.desired_topics import connect_topics
 from orchestrator.simulation.addresses import Addresses, client_listeners
 from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
 from orchestrator.simulation.estate import ConnectWorker, KafkaNode
-from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from orchestrator.topology.model import Cluster, InternalTopic
 
-_TRANSACTIONS_TOPIC = "__transaction_state"
 _SHARES_TOPIC = "__share_group_state"
 INTERNAL_PARTITIONS = 5
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -126,7 +125,7 @@ def _listeners(
 def _kafka(node: KafkaNode, cluster: Cluster, data: Path) -> dict[str, str]:
     """What a server has in either mode."""
     offsets = internal_topic(cluster, OFFSETS_TOPIC)
-    transactions = internal_topic(cluster, _TRANSACTIONS_TOPIC)
+    transactions = internal_topic(cluster, TRANSACTIONS_TOPIC)
     shares = internal_topic(cluster, _SHARES_TOPIC)
     return {
         "broker.rack": node.dc,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from orchestrator.topology.flows import Consumer, Producer
 from orchestrator.topology.model import Topology
 
@@ -18,14 +16,16 @@ def sites_of(topology: Topology, application: Consumer | Producer) -> tuple[str,
     )
 
 
-def other_site(topology: Topology, application: Consumer | Producer, lost: Collection[str]) -> str | None:
-    """Where it goes once all sites where it runs are `lost` or left: the first other one that has brokers.
+def other_site(topology: Topology, application: Consumer | Producer) -> str | None:
+    """The first other site of its cluster that has brokers.
 
     None where there is none, and where it keeps something at its site that it needs to go on.
     """
-    if not is_free(application):
-        return None
-    here = {*lost, *sites_of(topology, application)}
+    here = (
+        sites_of(topology, application)
+        if is_free(application)
+        else serving_sites(topology, application.cluster)
+    )
     return next((dc for dc in serving_sites(topology, application.cluster) if dc not in here), None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.errors import ClusterError, GateRefusedError, GateUnknownError, UsageError
@@ -140,11 +142,13 @@ def test_applications_of_the_lost_site_go_on_at_another_one_and_come_home(estate
     programs = {name for name, _ in at_home}
     assert operator.plan.facts["applications"] == dict.fromkeys(programs, "dc2")
     assert {(name, "dc2") for name in programs} <= running(operator)
-    assert [step.action for step in operator.plan.steps][-4:] == [
+    assert [step.action for step in operator.plan.steps][-6:] == [
+        "record-applications",
         "record-ends",
         "start-elsewhere",
         "await-landing-records",
         "await-group-progress",
+        "record-applications",
     ]
     assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "nothing-to-do"
     operator.estate.bring_back("dc1")
@@ -152,6 +156,60 @@ def test_applications_of_the_lost_site_go_on_at_another_one_and_come_home(estate
     assert operator.lead_as_before("main").outcome == "ok"
     assert running(operator) == at_home
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_who_was_never_seen_elsewhere_is_started_once_more_whoever_asks(estates: Estates) -> None:
+    """The hosts did not answer: a record that they are being started is no proof that they run."""
+    operator = lost(estates)
+    operator.estate.applications.reach["dc2"] = "silent"
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome != "ok"
+    operator.estate.applications.reach["dc2"] = "up"
+    assert not {dc for _, dc in running(operator)} - {"dc1"}
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert {name for name, dc in running(operator) if dc == "dc2"} == {name for name, _ in running(operator)}
+
+
+def test_who_cannot_be_started_at_home_is_not_stopped_and_is_named(estates: Estates) -> None:
+    """All others go home; it does once a host has it."""
+    operator = returned(estates)
+    client = operator.estate.applications.clients.pop(("dc1", "consumer-billing"))
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert operator.plan is not None
+    assert operator.plan.facts["applications_left"] == {"consumer-billing": "no host at dc1 has it"}
+    assert "not brought home, since no host at dc1 has it: consumer-billing" in operator.plan.way
+    assert ("consumer-billing", "dc2") in running(operator)
+    assert ("producer-checkout", "dc1") in running(operator)
+    again = operator.lead_as_before("main")
+    assert (again.outcome, "consumer-billing" in again.reason) == ("nothing-to-do", True)
+    operator.estate.applications.clients["dc1", "consumer-billing"] = replace(client, is_running=False)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert ("consumer-billing", "dc2") not in running(operator)
+
+
+def test_who_was_evacuated_goes_home_where_the_other_site_is_lost(estates: Estates) -> None:
+    """Home is up, and evacuated of leaders alone."""
+    operator = estates.at_work(STRETCHED)
+    at_home = running(operator)
+    assert operator.evacuate("dc1").outcome == "ok"
+    assert {dc for _, dc in running(operator)} == {"dc2"}
+    operator.estate.lose("dc2")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc2", lower_min_insync=("all",)).outcome == "ok"
+    assert at_home <= running(operator)
+    assert operator.go_on_without("dc2", lower_min_insync=("all",)).outcome == "nothing-to-do"
+
+
+def test_the_first_site_whose_hosts_have_an_application_is_taken(estates: Estates) -> None:
+    """And one that is evacuated only where no other has it."""
+    operator = estates.at_work("topologies/stretched-3dc-kraft.yaml")
+    del operator.estate.applications.clients["dc2", "consumer-billing"]
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    placed = operator.plan.facts["applications"]
+    assert placed.pop("consumer-billing") == "dc3"
+    assert set(placed.values()) == {"dc2"}
 
 
 def test_whom_no_host_has_elsewhere_stays_and_keeps_nobody_from_going(estates: Estates) -> None:
@@ -264,11 +322,18 @@ def test_a_topic_that_is_not_there_is_refused_and_one_that_needs_nothing_is_left
     assert said == ["--attest-down", "--lower-min-insync"]
 
 
+def are_where_recorded(operator: Operator) -> None:
+    """Whoever runs elsewhere than the file has it is found by the next way back."""
+    if {dc for _, dc in running(operator)} != {"dc1"}:
+        operator.lead_as_before("main")
+    assert {dc for _, dc in running(operator)} == {"dc1"}
+
+
 KILLED = {
     "there": Story(
         lost, lambda o: o.go_on_without("dc1", lower_min_insync=("all",)), takes_writes, is_as_before
     ),
-    "back": Story(returned, lambda o: o.lead_as_before("main"), is_as_before, lambda _: None),
+    "back": Story(returned, lambda o: o.lead_as_before("main"), is_as_before, are_where_recorded),
     "unclean": Story(
         left_behind,
         lambda o: o.go_on_without("dc1", lower_min_insync=("all",), accept_unclean=100),

@@ -40,7 +40,7 @@ def places(topology: Topology, client: Consumer | Producer) -> list[Place]:
     found = [(client.cluster, _home(topology, client))]
     if (standby := standby_of(topology, client)) is not None:
         found.append((standby, _datacenter(topology, standby)))
-    elif (other := other_site(topology, client, ())) is not None:
+    elif (other := other_site(topology, client)) is not None:
         found.append((client.cluster, other))
     return [Place(life, cluster, dc) for life, (cluster, dc) in enumerate(found, LIFE_AT_SOURCE)]
 

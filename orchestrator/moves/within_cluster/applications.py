@@ -6,7 +6,7 @@ What they need is in the cluster: the same logs, and the positions that Kafka ke
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -29,28 +29,41 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.facts_within_clusters import ApplicationsHome, ApplicationsPlaced
 from orchestrator.runs.ports import EstateRecord
 from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.within_clusters import PlacedAt
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.snapshot import Snapshot
-from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
-from orchestrator.topology.instances import is_free, other_site, sites_of
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from orchestrator.topology.instances import is_free, serving_sites, sites_of
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.wording import listed, plural
+
+_Found = dict[tuple[tuple[str, ...], tuple[str, ...], bool], list[tuple[Item, str]]]
+"""Who goes from which sites to which, and whether that is home."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """Applications that go from sites of a cluster to others of it. `programs`: as hosts know them."""
+    """Applications that go from sites of a cluster to others of it. `programs`: as hosts know them.
+
+    `is_home`: to where the file has them.
+    """
 
     way: Way
     programs: tuple[str, ...]
+    is_home: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """Who goes, and who cannot, with why: program -> reason."""
+    """Who goes, and who cannot, with why: program -> reason. `stays`: what is said of these.
+
+    `forgotten`: programs that are recorded elsewhere, and that the file does not have any more.
+    """
 
     going: tuple[Going, ...] = ()
-    left_out: Mapping[str, str] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    stays: str = "not started elsewhere"
+    forgotten: tuple[str, ...] = ()
 
     @property
     def at(self) -> dict[str, str]:
@@ -66,10 +79,12 @@ class Leaving:
             for one in self.going
         ]
         reasons: dict[str, list[str]] = {}
-        for program, why in (self.left_out or {}).items():
+        for program, why in self.left_out.items():
             reasons.setdefault(why, []).append(program)
         for why, programs in reasons.items():
-            found.append(f"not started elsewhere, since {why}: {listed(programs)}")
+            found.append(f"{self.stays}, since {why}: {listed(programs)}")
+        if self.forgotten:
+            found.append(f"where {listed(self.forgotten)} ran is forgotten: the file has them no more")
         return "".join(f"; {one}" for one in found)
 
 
@@ -85,48 +100,89 @@ class Waiting:
     def keeps(self, topology: Topology, kind: Kind, name: str) -> bool:
         """Whether nothing can be seen of an application before they do not wait any more.
 
-        Who reads commits its positions, in a topic of Kafka's own.
+        Who reads commits its positions, and who writes in transactions begins them, in topics of Kafka's own.
         """
+        waiting = {*self.unwritten, *self.unled}
         if kind.writes:
-            topics = {topic for one in topology.producers if one.name == name for topic in one.topics}
-            return not topics.isdisjoint([*self.unwritten, *self.unled])
+            own = [one for one in topology.producers if one.name == name]
+            topics = {topic for one in own for topic in one.topics}
+            if any(one.transactional_ids for one in own):
+                topics.add(TRANSACTIONS_TOPIC)
+            return not topics.isdisjoint(waiting)
         topics = {t for one in topology.consumers if one.name == name for t in topology.topics_read(one)}
-        return OFFSETS_TOPIC in self.unwritten or not topics.isdisjoint(self.unled)
+        return OFFSETS_TOPIC in waiting or not topics.isdisjoint(self.unled)
 
 
-def leaving(
-    topology: Topology, them: Participants, seen: Snapshot, cluster: str, sites: Collection[str]
-) -> Leaving:
-    """Applications of which no instance is anywhere but at `sites`, which are lost or left."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sites:
+    """`left`: those that applications leave, `off`: at which no server runs, `evacuated`: taken last."""
+
+    left: tuple[str, ...]
+    off: tuple[str, ...] = ()
+    evacuated: tuple[str, ...] = ()
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Where nobody is to run."""
+        return frozenset([*self.left, *self.off])
+
+
+def leaving(topology: Topology, them: Participants, seen: Snapshot, cluster: str, sites: Sites) -> Leaving:
+    """Applications of which no instance is anywhere but at sites that are left.
+
+    Who was started elsewhere and never seen there, since a run ended on its way, is started once more.
+    """
     at, hosts = _placed(seen, cluster), seen.inventory
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Item, str]]] = {}
+    found: _Found = {}
     left_out: dict[str, str] = {}
     for item, one, program in _applications(topology, them, cluster):
-        here = (at[program],) if program in at else sites_of(topology, one)
-        if not set(here) <= set(sites):
+        homes, placed = sites_of(topology, one), at.get(program)
+        here = homes if placed is None else (placed.site,)
+        is_unsure = placed is not None and not placed.is_seen and sites.gone.issuperset(homes)
+        if not sites.gone.issuperset(here) and not is_unsure:
             continue
-        to = other_site(topology, one, sites)
-        if to is None:
-            left_out[program] = (
-                "no other site has brokers" if is_free(one) else f"it keeps its state at {listed(here)}"
-            )
-        elif hosts.value is None:
-            left_out[program] = hosts.problem
-        elif not _runs(hosts.value, program, to):
-            left_out[program] = f"no host at {to} has it"
+        if not is_free(one):
+            left_out[program] = f"it keeps its state at {listed(here)}"
+            continue
+        others = [dc for dc in serving_sites(topology, cluster) if dc not in sites.gone]
+        others.sort(key=lambda dc: (dc not in here, dc in sites.evacuated, dc not in homes))
+        to = next((dc for dc in others if _runs(hosts.value or (), program, dc)), None)
+        if to is not None:
+            found.setdefault((here, (to,), to in homes), []).append((item, program))
+        elif not others:
+            left_out[program] = "no other site has brokers"
         else:
-            found.setdefault((here, (to,)), []).append((item, program))
+            left_out[program] = (
+                hosts.problem if hosts.value is None else f"no host at {listed(others)} has it"
+            )
     return Leaving(going=_goings(topology, cluster, found, reach="gone"), left_out=left_out)
 
 
 def coming_home(topology: Topology, them: Participants, seen: Snapshot, cluster: str) -> Leaving:
-    """Those that run elsewhere than the file has them. Who has left the file stays where it is."""
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[Item, str]]] = {}
-    at = _placed(seen, cluster)
+    """Those that run elsewhere than the file has them, as far as hosts at both places have them."""
+    at, hosts = _placed(seen, cluster), seen.inventory
+    found: _Found = {}
+    left_out: dict[str, str] = {}
+    known = set[str]()
     for item, one, program in _applications(topology, them, cluster):
-        if program in at:
-            found.setdefault(((at[program],), sites_of(topology, one)), []).append((item, program))
-    return Leaving(going=_goings(topology, cluster, found, reach="whole"))
+        known.add(program)
+        if program not in at:
+            continue
+        here, homes = at[program].site, sites_of(topology, one)
+        if hosts.value is None:
+            left_out[program] = hosts.problem
+        elif not _runs(hosts.value, program, here):
+            left_out[program] = f"no host at {here}, where it was started, has it"
+        elif not any(_runs(hosts.value, program, home) for home in homes):
+            left_out[program] = f"no host at {listed(homes)} has it"
+        else:
+            found.setdefault(((here,), homes, True), []).append((item, program))
+    return Leaving(
+        going=_goings(topology, cluster, found, reach="whole"),
+        left_out=left_out,
+        stays="not brought home",
+        forgotten=tuple(program for program in at if program not in known),
+    )
 
 
 def go_elsewhere(
@@ -144,22 +200,42 @@ def go_elsewhere(
     """
     seen: list[Handle[Any]] = []
     for one in leaving.going:
-        order = _stop(book, one, after) if stops else after
-        at = dict.fromkeys(one.programs, one.way.entered.sites[0])
-        record = RecordPlaced(cluster=one.way.left.cluster, at=at)
+        order = _stop(book, one, after) if stops else list(after)
+        cluster, at = one.way.left.cluster, dict.fromkeys(one.programs, one.way.entered.sites[0])
+        if one.is_home:
+            found = _start(book, them, one, order, waiting)
+            seen.append(_record_home(book, one, found))
+            continue
+        record = RecordPlaced(cluster=cluster, at=at)
         placed = book.add(record, id=one.way.id("record-applications"), after=order)
         recorded = behind(placed, because="failback brings home whoever was started elsewhere")
-        seen += _start(book, them, one, [recorded], waiting)
+        found = _start(book, them, one, [recorded], waiting)
+        done = [behind(*found, because="until then they are started once more, whoever asks")]
+        record = RecordPlaced(cluster=cluster, at=at, seen=True)
+        seen.append(book.add(record, id=one.way.id("record-applications-seen"), after=done))
     return [behind(*seen, because="applications go on first")] if seen else list(after)
 
 
-def go_home(book: Runbook, them: Participants, leaving: Leaving, *, after: Sequence[After]) -> None:
+def go_home(
+    book: Runbook, them: Participants, leaving: Leaving, cluster: str, *, after: Sequence[After]
+) -> None:
     """Their steps: stopped where they are, started where the file has them, seen at work."""
     for one in leaving.going:
-        seen = _start(book, them, one, _stop(book, one, after), Waiting())
-        home = RecordHome(cluster=one.way.left.cluster, programs=one.programs)
-        order = [behind(*seen, because="they are at work where the file has them")]
-        book.add(home, id=one.way.id("record-home"), after=order)
+        _record_home(book, one, _start(book, them, one, _stop(book, one, after), Waiting()))
+    if leaving.forgotten:
+        title = f"Forget where {listed(leaving.forgotten)} ran: the file has them no more"
+        book.add(
+            RecordHome(cluster=cluster, programs=leaving.forgotten),
+            id="forget-applications",
+            title=title,
+            after=after,
+        )
+
+
+def _record_home(book: Runbook, one: Going, seen: Sequence[Handle[Any]]) -> Handle[Nothing]:
+    home = RecordHome(cluster=one.way.left.cluster, programs=one.programs)
+    order = [behind(*seen, because="they are at work where the file has them")]
+    return book.add(home, id=one.way.id("record-home"), after=order)
 
 
 def _stop(book: Runbook, one: Going, after: Sequence[After]) -> list[After]:
@@ -191,7 +267,7 @@ def _start(
     return [handle for handle in seen if handle is not None] or [started]
 
 
-def _placed(seen: Snapshot, cluster: str) -> Mapping[str, str]:
+def _placed(seen: Snapshot, cluster: str) -> Mapping[str, PlacedAt]:
     return seen.coordination.value.applications_at.get(cluster, {}) if seen.coordination.value else {}
 
 
@@ -216,12 +292,12 @@ def _runs(hosts: Sequence[ClientHost], program: str, site: str) -> bool:
 def _goings(
     topology: Topology,
     cluster: str,
-    found: Mapping[tuple[tuple[str, ...], tuple[str, ...]], Sequence[tuple[Item, str]]],
+    found: _Found,
     *,
     reach: Reach,
 ) -> tuple[Going, ...]:
     goings = []
-    for number, ((left, entered), who) in enumerate(found.items()):
+    for number, ((left, entered, is_home), who) in enumerate(found.items()):
         way = Way(
             topology=topology,
             left=Place(cluster, left),
@@ -231,7 +307,8 @@ def _goings(
             home=cluster,
             mark=f"-{entered[0]}-{number + 1}" if len(found) > 1 else "",
         )
-        goings.append(Going(way=way, programs=tuple(program for _, program in who)))
+        programs = tuple(program for _, program in who)
+        goings.append(Going(way=way, programs=programs, is_home=is_home))
     return tuple(goings)
 
 
@@ -244,16 +321,18 @@ class RecordPlaced(
     phase="redirect",
     expected_s=0.1,
 ):
-    """Written before anybody is started, so that failback knows of each."""
+    """Written before anybody is started, so that failback knows of each; again once they were `seen`."""
 
     cluster: str
     at: dict[str, str]
+    seen: bool = False
 
     @property
     def title(self) -> str:
         """See `Effect`."""
         where = listed(dict.fromkeys(self.at.values()))
-        return f"Record that {plural(len(self.at), 'application')} of {self.cluster} run at {where}"
+        how = "are at work" if self.seen else "are started"
+        return f"Record that {plural(len(self.at), 'application')} of {self.cluster} {how} at {where}"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
@@ -262,29 +341,33 @@ class RecordPlaced(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """It is recorded."""
-        if run.port(EstateRecord).find(ApplicationsPlaced, like=self._fact()) is None:
+        found = run.port(EstateRecord).find(ApplicationsPlaced, like=self._fact())
+        if found is None or found.seen < self.seen:
             return Failed("it is not recorded")
         return Done(
             Nothing(), f"recorded: {listed(f'{program} at {site}' for program, site in self.at.items())}"
         )
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """They are at home by the record."""
+        """By the record they are at home; or, before they were seen, being started."""
+        if self.seen:
+            run.port(EstateRecord).write(ApplicationsPlaced(cluster=self.cluster, at=self.at))
+            return Done(Nothing(), f"recorded as being started: {listed(self.at)}")
         run.port(EstateRecord).withdraw(ApplicationsPlaced, like=self._fact())
         return Done(Nothing(), f"not recorded any more: {listed(self.at)}")
 
     def _fact(self) -> ApplicationsPlaced:
-        return ApplicationsPlaced(cluster=self.cluster, at=self.at)
+        return ApplicationsPlaced(cluster=self.cluster, at=self.at, seen=self.seen)
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class RecordHome(
+    Reversible,
     Verified[Nothing],
     Effect[Nothing],
     name="record-applications-home",
     phase="redirect",
     expected_s=0.1,
-    stays="they are where the file has them",
 ):
     """Written once they were seen there."""
 
@@ -306,6 +389,11 @@ class RecordHome(
         if run.port(EstateRecord).find(ApplicationsHome, like=self._fact()) is None:
             return Failed("it is not recorded")
         return Done(Nothing(), f"recorded as at home: {listed(self.programs)}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """They are elsewhere by the record."""
+        run.port(EstateRecord).withdraw(ApplicationsHome, like=self._fact())
+        return Done(Nothing(), f"not recorded as at home any more: {listed(self.programs)}")
 
     def _fact(self) -> ApplicationsHome:
         return ApplicationsHome(cluster=self.cluster, programs=self.programs)

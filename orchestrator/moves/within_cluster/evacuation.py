@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.within_cluster.applications import go_elsewhere, leaving
+from orchestrator.moves.within_cluster.applications import Sites, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.gates import nothing_reassigned, site_evacuable
 from orchestrator.moves.within_cluster.order import evacuated, led_at
@@ -13,6 +13,7 @@ from orchestrator.moves.within_cluster.planning import (
     is_done,
     placement_of,
     plan_of,
+    sites_off_of,
 )
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, SeeNoneLed
 from orchestrator.moves.within_cluster.requests import EvacuateRequest
@@ -32,7 +33,13 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         site_evacuable(view.placement, cluster, site, away.sites if away else ()),
     )
     led, reordered = led_at(placement, site), evacuated(placement, site)
-    gone = leaving(topology, them, seen, cluster, {site, *(away.sites if away else ())})
+    gone = leaving(
+        topology,
+        them,
+        seen,
+        cluster,
+        Sites(left=(site, *(away.sites if away else ())), off=sites_off_of(seen, cluster)),
+    )
     done = f"no partition of {cluster} is led at {site}, or preferred there"
     done = "" if led or reordered or gone.going else done
     book, order = Runbook(), list[After]()
@@ -55,6 +62,6 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         "led_there": len(led),
         "put_last": len(reordered),
         "applications": gone.at,
-        "applications_left": dict(gone.left_out or {}),
+        "applications_left": dict(gone.left_out),
     }
     return plan_of(topology, seen, request, "evacuate", book, gates, done, facts)

@@ -70,11 +70,12 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or home.going)
+        and not (is_forced or off or home.going or home.forgotten)
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
+        done += home.said
     book, order = Runbook(), list[After]()
     voters = view.voters.value
     if quorum.formed is not None and voters is not None and _are_all(voters, described):
@@ -102,9 +103,9 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
                 order = [behind(book.add(restore, after=order), because="who stands first is elected")]
             elected = book.add(ElectPreferred(cluster=cluster), after=order)
             order = [behind(elected, because="who leads is as before when applications come")]
-        if home.going:
+        if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
-                go_home(book, them, home, after=order)
+                go_home(book, them, home, cluster, after=order)
     lost = quorum.forced.sites if quorum.forced is not None else ()
     sites = dict.fromkeys([*lost, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
     where = f" at {listed(sites)}" if sites else ""
@@ -115,6 +116,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
         "applications": home.at,
+        "applications_left": dict(home.left_out),
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
 
@@ -141,6 +143,7 @@ def _plan_servers_alone(
         "sites": list(off),
         "restored": [],
         "applications": {},
+        "applications_left": {},
     }
     return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
 

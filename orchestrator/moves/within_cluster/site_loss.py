@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.within_cluster.applications import Waiting, go_elsewhere, leaving
+from orchestrator.moves.within_cluster.applications import Sites, Waiting, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
     control_plane,
@@ -20,6 +20,7 @@ from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinI
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
+    evacuated_of,
     is_done,
     placement_of,
     plan_of,
@@ -106,7 +107,13 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
-    away_from = leaving(topology, them, seen, cluster, {*sites, *sites_off_of(seen, cluster)})
+    away_from = leaving(
+        topology,
+        them,
+        seen,
+        cluster,
+        Sites(left=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
+    )
     is_whole = not (waiting or needed or forms or halted_voters or away_from.going) and is_fenced
     away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
@@ -149,7 +156,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
         "applications": away_from.at,
-        "applications_left": dict(away_from.left_out or {}),
+        "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
@@ -261,6 +268,11 @@ def _form(
     with book.section("the other voters", on_failure="stop"):
         start_rest(book, cluster, voters, stopped_voters, (whole,))
     return [behind(whole, because="without a quorum nobody is elected")]
+
+
+def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:
+    away = evacuated_of(seen, cluster)
+    return away.sites if away else ()
 
 
 def _survivors(view: ClusterView, sites: Sequence[str]) -> VotersSeen:

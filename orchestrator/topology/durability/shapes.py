@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from orchestrator.topology.model import Cluster, Replication, Topic, Topology
 
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = (OFFSETS_TOPIC, "__transaction_state")
+TRANSACTIONS_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
