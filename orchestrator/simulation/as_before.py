@@ -6,19 +6,26 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from orchestrator.errors import DcctlError
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
+from orchestrator.simulation.workload.install import installed_programs
+from orchestrator.verbs.live.within_cluster import placements
 from orchestrator.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """By topic its assignments, who leads them, and what it has set itself; by server its file's digest."""
+    """By topic its assignments, who leads them, and what it has set itself; by server its file's digest; by
+    site the applications that run there; and what the ensemble has recorded as changed.
+    """
 
     replicas: Mapping[str, tuple[tuple[int, ...], ...]]
     leaders: Mapping[str, tuple[int, ...]]
     settings: Mapping[str, Mapping[str, str]]
     files: Mapping[str, str]
+    applications: Mapping[str, tuple[str, ...]]
+    recorded: Mapping[str, str]
 
     def differences(self, now: Standing) -> Iterator[str]:
         """What is another now, in words. Topics that have come since do not count."""
@@ -27,6 +34,8 @@ class Standing:
             ("leaders", self.leaders, now.leaders),
             ("settings", self.settings, now.settings),
             ("configuration", self.files, now.files),
+            ("applications", self.applications, now.applications),
+            ("what is recorded", self.recorded, now.recorded),
         ):
             for name, value in before.items():
                 if after.get(name) != value:
@@ -52,7 +61,32 @@ def as_it_stands(simulation: Simulation, cluster: str) -> Standing:
             ).hexdigest()
             for server, file in named
         },
+        {dc: _running(simulation, dc) for dc in simulation.sites},
+        _recorded(simulation, cluster),
     )
+
+
+def _running(simulation: Simulation, dc: str) -> tuple[str, ...]:
+    """The applications that run at a site."""
+    states = simulation.sites[dc].states()
+    return tuple(n for n in installed_programs(simulation.topology, dc) if states.get(n) == "RUNNING")
+
+
+def _recorded(simulation: Simulation, cluster: str) -> dict[str, str]:
+    """What stands changed of a cluster, by the ensemble. Raises `DcctlError` where it does not answer."""
+    _, part = placements(simulation.topology, [])
+    if part.value is None:
+        raise DcctlError(part.source, part.problem, part.hint)
+    state = part.value
+    quorum = state.quorums.get(cluster)
+    without = quorum.forced.sites if quorum is not None and quorum.forced is not None else ()
+    return {
+        "sites off": listed(state.sites_off.get(cluster, ())),
+        "sites evacuated": str(state.evacuated.get(cluster, "")),
+        "settings lowered": str(state.lowered.get(cluster, "")),
+        "applications elsewhere": listed(state.applications_at.get(cluster, ())),
+        "quorum without": listed(without),
+    }
 
 
 def _told(value: object) -> str:

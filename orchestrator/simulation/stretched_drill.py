@@ -149,6 +149,7 @@ class StretchedDrill(Drill):
                 steps=tuple(step["action"] for plan in plans for step in plan["steps"]),
                 foreseen=None if self.options.waits else self._foreseen(simulation, fate, plans),
                 refused=refused,
+                placed=_placed(results),
             )
         )
 
@@ -180,6 +181,7 @@ class StretchedDrill(Drill):
                 commanded_s=at_s,
                 ended_s=ended_s,
                 restored_s=time.time(),
+                placed=_placed([result]),
             )
         )
 
@@ -232,7 +234,8 @@ class StretchedDrill(Drill):
             try:
                 results.append(self._run(simulation, request, folder / f"failover-{attempt}"))
             except GateRefusedError as error:
-                if fate.control_plane != "lost" or results:
+                # Anything else that refuses is not what had been stated.
+                if fate.control_plane != "lost" or not error.problem.startswith("quorum-continues "):
                     raise
                 self.tell.note(f"refused, as had been stated: {error.problem}")
                 return error.problem, []
@@ -377,3 +380,9 @@ class StretchedDrill(Drill):
             is_drained=facts.is_drained,
             stands_still=stands_still,
         )
+
+
+def _placed(results: Sequence[RunResult]) -> dict[str, str]:
+    """Where applications go by the plans: program -> site."""
+    plans = [result.plan["facts"]["applications"] for result in results]
+    return {program: site for placed in plans for program, site in placed.items()}

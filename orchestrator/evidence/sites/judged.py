@@ -7,22 +7,24 @@ stated, and the plans. In the end all has to be as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from orchestrator.evidence.audit.inputs import seen_again_limit_s
 from orchestrator.evidence.audit.result import Finding, Verdict
 from orchestrator.evidence.audit.verdict import circumstances, verdict_of
-from orchestrator.evidence.clients.places import places
+from orchestrator.evidence.clients.places import LIFE_AT_SOURCE, places
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.compared import Compared, Logs, compare_origins
 from orchestrator.evidence.origins.fates import Lost
 from orchestrator.evidence.origins.judged import invalid
-from orchestrator.evidence.origins.pauses import Successes, Window, longest, pause_s
+from orchestrator.evidence.origins.pauses import Success, Successes, Window, longest, longest_gap_s, pause_s
 from orchestrator.evidence.origins.told import Told
 from orchestrator.evidence.origins.uncommitted import read_uncommitted
+from orchestrator.snapshot.clients import producer_client
+from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.topology.model import Consumer, Producer, Topology
 
@@ -39,7 +41,8 @@ class SiteGone:
     otherwise its applications and leaders left it. `is_verified`: that was seen. `changes_metadata`: whether
     a topic could be made meanwhile (None: not asked). `waiting`: topics that were to wait for the site.
     `steps`: what the plan did; `foreseen`: what `dcctl explain` had said of that (None: nothing). `refused`:
-    why nothing was done, empty where something was.
+    why nothing was done, empty where something was. `placed`: where plans said that applications go: program
+    -> site.
     """
 
     site: str
@@ -55,6 +58,7 @@ class SiteGone:
     steps: tuple[str, ...] = ()
     foreseen: tuple[str, ...] | None = None
     refused: str = ""
+    placed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +119,28 @@ class SitesMeasured:
         yield from (one for one in topology.consumers if one.name in self.successes.consumers)
 
     def pauses(self, client: Consumer | Producer) -> list[float | None]:
-        """The longest that a client got nothing done in each window; None where it was not seen again."""
-        found = (self.successes.producers if isinstance(client, Producer) else self.successes.consumers)[
-            client.name
+        """The longest that a client got nothing done in each window, up to its end; None: not seen again."""
+        found = self._of(client)
+        return [
+            None if pause_s(found, window) is None else longest_gap_s(found, window)
+            for window in self.windows
         ]
-        return [pause_s(found, window) for window in self.windows]
+
+    def worked(self, client: Consumer | Producer, from_s: float, to_s: float) -> bool:
+        """Whether it got anything done between two moments (Unix epoch seconds)."""
+        return any(from_s < one.at_s < to_s for one in self._of(client))
+
+    def lives(self, client: Consumer | Producer) -> dict[int, tuple[float, float]]:
+        """When it got something done for the first and for the last time, in each of its lives."""
+        found: dict[int, tuple[float, float]] = {}
+        for one in self._of(client):
+            first, last = found.get(one.life, (one.at_s, one.at_s))
+            found[one.life] = min(first, one.at_s), max(last, one.at_s)
+        return found
+
+    def _of(self, client: Consumer | Producer) -> Sequence[Success]:
+        named = self.successes.producers if isinstance(client, Producer) else self.successes.consumers
+        return named[client.name]
 
     def missing(self, topic: str) -> tuple[RecordId, ...]:
         """Acknowledged records of a topic that are not there."""
@@ -215,6 +236,7 @@ def _findings(found: SitesMeasured, logs: Logs) -> Iterator[Finding]:
     yield from _of_statements(found)
     yield from _of_runs(found)
     yield from _of_pauses(found)
+    yield from _of_places(found)
     yield from (Finding("invalid", f"not as before: {one}") for one in found.rehearsed.differences)
     yield from _of_the_drill(found, logs)
 
@@ -287,17 +309,41 @@ def _of_runs(found: SitesMeasured) -> Iterator[Finding]:
 
 
 def _of_pauses(found: SitesMeasured) -> Iterator[Finding]:
-    """Who waits for a site is waited for until it is back."""
+    """Who waits for a site is waited for until it is back; everybody else works without it, and after it."""
     limit_s = seen_again_limit_s(found.rehearsed.topology)
     for client in found.clients:
         for gone, pause in zip(found.rehearsed.gone, found.pauses(client), strict=True):
-            waits = bool(gone.refused or gone.waiting)
+            waits = bool(gone.refused) or _waits(found.rehearsed.topology, client, gone.waiting)
             at_most_s = limit_s + (gone.restored_s - gone.at_s if waits else 0.0)
             if pause is None:
                 yield Finding("invalid", f"{client.name}: not seen again after {gone.site} was lost or left")
             elif pause > at_most_s:
-                said = f"seen again only after {pause:.1f} s (limit {at_most_s:g} s)"
+                said = f"got nothing done for {pause:.1f} s (limit {at_most_s:g} s)"
                 yield Finding("invalid", f"{client.name}: {said}")
+            elif not waits and not found.worked(client, gone.ended_s, gone.restored_s):
+                said = f"got nothing done between the command and the return of {gone.site}"
+                yield Finding("invalid", f"{client.name}: {said}")
+
+
+def _waits(topology: Topology, client: Consumer | Producer, waiting: Sequence[str]) -> bool:
+    """Whether what it writes, or what it reads and commits, waits for the site."""
+    topics = client.topics if isinstance(client, Producer) else (*topology.topics_read(client), OFFSETS_TOPIC)
+    return not set(topics).isdisjoint(waiting)
+
+
+def _of_places(found: SitesMeasured) -> Iterator[Finding]:
+    """Each application has gone where plans said, and come home, and never worked at two sites at once."""
+    for client in found.clients:
+        program = producer_client(client.name) if isinstance(client, Producer) else client.program
+        times = sum(program in gone.placed for gone in found.rehearsed.gone)
+        lives = found.lives(client)
+        wanted = list(range(LIFE_AT_SOURCE, LIFE_AT_SOURCE + 2 * times + 1))
+        if sorted(lives) != wanted:
+            said = f"went elsewhere {times} times by the plans, and home, and worked in lives {sorted(lives)}"
+            yield Finding("invalid", f"{client.name}: {said}")
+        for life in wanted[1:]:
+            if life in lives and life - 1 in lives and lives[life][0] < lives[life - 1][1]:
+                yield Finding("invalid", f"{client.name}: worked at two sites at once (life {life})")
 
 
 def _of_the_drill(found: SitesMeasured, logs: Logs) -> Iterator[Finding]:

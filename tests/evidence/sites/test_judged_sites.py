@@ -94,6 +94,7 @@ def story(tmp_path: Path) -> Story:
         changes_metadata=False,
         steps=STEPS,
         foreseen=STEPS,
+        placed={"producer-checkout": "dc2", "consumer-billing": "dc2"},
     )
     run = {"run_id": "1", "outcome": "ok", "reason": "", "predicted": {"loss": {}}}
     return Story(world, [gone], results=[run])
@@ -112,8 +113,8 @@ def test_all_as_stated_is_valid(story: Story) -> None:
     }
     assert len(found.measured.uncommitted["billing"]) == 2
     (producer, consumer) = found.measured.clients
-    assert found.measured.pauses(producer) == [20.0]
-    assert found.measured.pauses(consumer) == [21.0]
+    assert found.measured.pauses(producer) == [19.501]
+    assert found.measured.pauses(consumer) == [20.502]
 
 
 def _gone(**changed: object) -> Callable[[Story], object]:
@@ -142,6 +143,16 @@ def _again(story: Story) -> None:
     story.world.read("billing", 3, "orders", records("checkout", 2, range(2)), 20, at_s=75)
 
 
+def _never_home(story: Story) -> None:
+    sends_path(story.world.ledgers, "checkout", 3).unlink()
+
+
+def _at_both(story: Story) -> None:
+    story.world.sent("checkout", 3, range(10, 12), at_s=45, first=40)
+    story.world.stands("main", "orders", records("checkout", 3, range(10, 12)))
+    story.world.read("billing", 3, "orders", records("checkout", 3, range(10, 12)), 40, at_s=75)
+
+
 def _set(name: str, value: object) -> Callable[[Story], object]:
     return lambda story: setattr(story, name, value)
 
@@ -156,6 +167,10 @@ def _set(name: str, value: object) -> Callable[[Story], object]:
         (_gone(changes_metadata=True), "invalid: loss of dc1, control plane: stated: stands still; happened: goes on"),
         (_gone(steps=("fence-site",)), "invalid: loss of dc1, steps of failover: stated: fence-site, await-leaders; happened: fence-site"),
         (_gone(refused="a gate"), "invalid: loss of dc1, failover: stated: done; happened: refused"),
+        (_never_home, "invalid: checkout: went elsewhere 1 times by the plans, and home, and worked in lives [1, 2]"),
+        (_at_both, "invalid: checkout: worked at two sites at once (life 3)"),
+        (_gone(placed={}), "invalid: checkout: went elsewhere 0 times by the plans, and home, and worked in lives [1, 2, 3]"),
+        (_gone(restored_s=39.5), "invalid: checkout: got nothing done between the command and the return of dc1"),
         (_gone(is_verified=False), "unknown: it was not verified that the fault took effect"),
         (_set("differences", ("settings of orders: …",)), "invalid: not as before: settings of orders: …"),
         (_set("is_drained", False), "unknown: the consumers had not read to the end"),
