@@ -17,6 +17,7 @@ from orchestrator.errors import (
 )
 from orchestrator.evidence.sites.judged import SiteGone, SitesRehearsed
 from orchestrator.moves.within_cluster.foreseen import foreseen
+from orchestrator.moves.within_cluster.order import brokers_at
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -213,8 +214,11 @@ class StretchedDrill(Drill):
         if fate.control_plane == "continues":
 
             def is_settled() -> bool:
-                self.tell.stage("fault", "Kafka elects leaders")
-                return not unsettled(simulation.cluster(self.home).placement())
+                self.tell.stage("fault", "Kafka notices the loss, and elects leaders")
+                placement = simulation.cluster(self.home).placement()
+                # Until its session has ended, who is gone counts as up.
+                is_noticed = placement.living.isdisjoint(brokers_at(placement, self.site))
+                return is_noticed and not unsettled(placement)
 
             self._await("fault", is_settled, _COMES_WITHIN_S, "not every partition is led by who is up")
         settled_s = time.time()
