@@ -27,7 +27,10 @@ def test_the_example_is_handled_by_every_verb(topology: Topology, verb: str) -> 
     refuse_unsupported(topology, verb)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("verb", SUPPORT)
+REHEARSED = ("sim workload", "drill")
+
+
+@pytest.mark.parametrize("verb", sorted(set(SUPPORT) - set(REHEARSED)))
 def test_a_stretched_cluster_is_refused_by_every_verb_that_moves_applications(
     topology: Topology, verb: str
 ) -> None:
@@ -51,3 +54,15 @@ def test_a_failover_names_all_that_it_cannot_handle(topology: Topology) -> None:
         "mirror west → east has policy identity (only default); "
         "mirror west → east is not managed by dcctl. Nothing was done"
     )
+
+
+@pytest.mark.parametrize("verb", REHEARSED)
+def test_a_stretched_cluster_is_rehearsed_where_each_application_runs_at_one_site(
+    topology: Topology, verb: str
+) -> None:
+    """One process of each is what a simulation has."""
+    stretched = replace(topology, layout="stretched-3dc")
+    refuse_unsupported(stretched, verb)  # type: ignore[arg-type]
+    both = replace(topology.producers[0], instances={"west": 1, "east": 2})
+    with pytest.raises(DcctlError, match="checkout has instances at several sites"):
+        refuse_unsupported(replace(stretched, producers=(both,)), verb)  # type: ignore[arg-type]

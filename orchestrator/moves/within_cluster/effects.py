@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orchestrator.moves.clients import StartElsewhere
-from orchestrator.moves.within_cluster.applications import RecordHome, RecordPlaced
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import (
@@ -13,6 +12,7 @@ from orchestrator.moves.within_cluster.min_insync import (
     RestoreMinInsync,
     SeeWritable,
 )
+from orchestrator.moves.within_cluster.placing import RecordHome, RecordPlaced
 from orchestrator.moves.within_cluster.quorum.effects import (
     FormQuorum,
     RecordGeneration,
