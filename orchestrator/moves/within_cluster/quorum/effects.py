@@ -226,8 +226,11 @@ class _Beginning(Effect[Nothing]):
         leader, furthest = leader_of(seen.voters.values()), max(stopped, key=lambda voter: voter.reaches)
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
-        if (leader.epoch, leader.end) < furthest.reaches:
-            said = f"{leader.server} leads with a log that ends at {leader.end} of epoch {leader.epoch}, "
+        # Of what it had before: whoever leads has written in an epoch of its own by now.
+        had = next((voter for voter in stopped if voter.server == leader.server), None)
+        if had is None or had.reaches < furthest.reaches:
+            own = f" ended at {had.end} of epoch {had.epoch}" if had is not None else " was not read"
+            said = f"{leader.server} leads, whose log{own}; "
             said += f"that of {furthest.server} ended at {furthest.end} of epoch {furthest.epoch}"
             return _Started(seen, leader.server, said)
         return _Started(seen, leader.server)
