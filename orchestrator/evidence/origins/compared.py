@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.evidence.clients.records import RecordId
 from orchestrator.evidence.origins.names import name_at, origins_at_home, origins_of_landing
 from orchestrator.evidence.origins.one_group import others_of_group, read_by_group
-from orchestrator.evidence.origins.told import Ack, Origin, Reading, Told, origin_of_record
+from orchestrator.evidence.origins.told import UNTOLD, Ack, Origin, Reading, Told, origin_of_record
 from orchestrator.topology.model import Consumer, Topology
 from orchestrator.values import TopicPartition
 
@@ -180,7 +180,8 @@ def _reordered(
         newest, seen = -1, set[RecordId]()
         for _, record in records if at.topic == name else ():
             ack = acked.get(record)
-            if ack is not None and record not in seen and record not in resent:
+            is_placed = ack is not None and ack.offset != UNTOLD
+            if ack is not None and is_placed and record not in seen and record not in resent:
                 found += ack.offset < newest
                 newest = max(newest, ack.offset)
             seen.add(record)
@@ -311,7 +312,7 @@ def _late(told: Told, done: Mapping[RecordId, tuple[Reading, ...]], origin: Orig
     late = 0
     for record in done:
         ack = told.acked.get(record)
-        if ack is not None and ack.origin == origin:
+        if ack is not None and ack.origin == origin and ack.offset != UNTOLD:
             late += ack.offset < newest.get(ack.partition, -1)
             newest[ack.partition] = max(ack.offset, newest.get(ack.partition, -1))
     return late

@@ -35,8 +35,14 @@ class Origin(NamedTuple):
         return f"{self.topic} of {self.cluster}"
 
 
+UNTOLD = -1
+"""As an offset: a broker that had the record already, from an earlier try, acknowledges it without its place."""
+
+
 class Ack(NamedTuple):
-    """Where a broker has put an acknowledged record, and when that was known (Unix epoch milliseconds)."""
+    """Where a broker has put an acknowledged record (`UNTOLD`: it did not say), and when that was known (Unix
+    epoch milliseconds).
+    """
 
     origin: Origin
     partition: int
@@ -183,7 +189,8 @@ class _Sends:
             if event == "aborted":
                 self.aborted.add(record)
                 continue
-            self.acked[record] = Ack(Origin(cluster, topic), int(partition), int(offset), int(at_ms))
+            place = UNTOLD if offset == "None" else int(offset)
+            self.acked[record] = Ack(Origin(cluster, topic), int(partition), place, int(at_ms))
             # In a new life what the old one owes has another number, and stands once.
             if resent == "1" and starts > 1:
                 self.resent.add(record)

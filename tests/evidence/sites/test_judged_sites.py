@@ -190,6 +190,17 @@ def test_whatever_is_otherwise_is_named(story: Story, change: Callable[[Story], 
     assert found.verdict == verdict if verdict == "invalid" else found.verdict != "valid"
 
 
+def test_an_acknowledgement_without_a_place_counts_all_the_same(story: Story) -> None:
+    """A broker that has had the record already, from an earlier try, does not say where it stands."""
+    path = sends_path(story.world.ledgers, "checkout", 1)
+    text = path.read_text()
+    assert ",orders,0,5," in text
+    path.write_text(text.replace(",orders,0,5,", ",orders,0,None,"))
+    assert (story.judged().verdict, story.judged().reasons) == ("valid", ())
+    del _log(story)[5]
+    assert "orders: 1 records acknowledged, and missing (checkout 5 of life 1)" in story.judged().reasons
+
+
 def test_what_a_survivor_writes_before_the_command_is_held_against_what_was_stated(story: Story) -> None:
     """At the loss of the other site the producer is there: its topic was to stand still, and was written."""
     story.gone[0] = replace(story.gone[0], site="dc2")
