@@ -36,7 +36,7 @@ class Origin(NamedTuple):
 
 
 UNTOLD = -1
-"""As an offset: a broker that has a record already, from an earlier try, acknowledges it without its place."""
+"""As an offset: a broker that has a record already, from an earlier try, acknowledges it without a place."""
 
 
 class Ack(NamedTuple):
