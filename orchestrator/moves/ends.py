@@ -246,7 +246,7 @@ def _own_ends(clusters: Clusters, name: str, wanted: set[TopicPartition]) -> dic
             found[tp] = end.log_end
     if unknown := wanted - found.keys():
         told = listed(map(str, sorted(unknown)))
-        raise ClusterError(cluster.subject, f"nobody tells where logs end: {told}")
+        raise ClusterError(cluster.subject, f"where logs end is unknown: {told}")
     return found
 
 

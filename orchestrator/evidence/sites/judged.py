@@ -255,7 +255,7 @@ def _of_records(found: SitesMeasured) -> Iterator[Finding]:
             said = (
                 f"{copy.topic}: {len(missing):,} acknowledged records are missing, and no plan had said how"
             )
-            yield Finding("unknown", f"{said} many; dcctl explain had called them at risk")
+            yield Finding("unknown", f"{said} many; by the file they were at risk")
         elif at_most is not None and len(missing) > at_most:
             yield invalid(
                 copy.topic, missing, f"acknowledged, and missing; the plan had said {at_most:,} at most"
