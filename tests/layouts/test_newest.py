@@ -19,6 +19,7 @@ from tests.layouts.test_evacuated import awaited
 from tests.layouts.test_quorum_forced import said, topology_of
 
 NEWEST = "newest"
+_GIVES_UP_S = 8.0
 WORDS = ("--attest-down", "dc1", "--lower-min-insync", "all", "--yes")
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900), pytest.mark.usefixtures("own_state")]
@@ -35,6 +36,8 @@ def newest_on_one(layout: str) -> Iterator[Simulation]:
         site.pause(names[:-1])
         awaited(lambda: _is_made(simulation))
         simulation.site("dc1").kill()
+        # A leader without a majority gives up after some seconds; until then whoever wakes up fetches from it.
+        time.sleep(_GIVES_UP_S)
         site.resume(names[:-1])
         yield simulation
     finally:
@@ -75,7 +78,7 @@ def test_where_the_two_others_begin_it_is_lost_and_that_is_seen(
     monkeypatch.setattr(effects, "beginning", reversed_order)
     with newest_on_one(layout) as simulation:
         assert run(["failover", str(simulation.topology_path), *WORDS]) == 7, said(capsys)
-        assert "ended at" in capsys.readouterr().err
-        time.sleep(5.0)
-        with simulation.cluster("main") as kafka:
-            assert NEWEST not in kafka.topic_names()
+        assert "; that of " in (told := capsys.readouterr().err), told
+        if layout == "stretched-2dc-kraft":  # brokers in ZooKeeper mode tell what they knew
+            with simulation.cluster("main") as kafka:
+                awaited(lambda: NEWEST not in kafka.topic_names())
