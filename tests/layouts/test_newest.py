@@ -65,10 +65,12 @@ def test_it_is_kept(layout: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("layout", ["stretched-2dc-kraft", "zookeeper-majority"])
-def test_where_the_two_others_begin_it_is_lost_and_that_is_seen(
+def test_where_the_two_others_begin_that_is_seen(
     layout: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sabotage: those whose logs reach least begin. The run does not call that done."""
+    """Sabotage: those whose logs reach least begin, and the change is on no voter that decides. The run does not
+    call that done. Brokers go on telling what they had applied.
+    """
 
     def reversed_order(*given: object) -> Beginning:
         right = beginning(*given)  # type: ignore[arg-type]
@@ -79,6 +81,3 @@ def test_where_the_two_others_begin_it_is_lost_and_that_is_seen(
     with newest_on_one(layout) as simulation:
         assert run(["failover", str(simulation.topology_path), *WORDS]) == 7, said(capsys)
         assert "; that of " in (told := capsys.readouterr().err), told
-        if layout == "stretched-2dc-kraft":  # brokers in ZooKeeper mode tell what they knew
-            with simulation.cluster("main") as kafka:
-                awaited(lambda: NEWEST not in kafka.topic_names())
