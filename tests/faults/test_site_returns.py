@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.simulation.as_before import as_it_stands
-from orchestrator.simulation.installation import Installation
+from orchestrator.simulation.installation import Installer
 from orchestrator.simulation.running import Simulation
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, Serving, servers_at, stretched
@@ -100,7 +100,7 @@ def test_without_guards_its_servers_run_on(
     layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What keeps their records few is that they are told of the new leaders; nobody stops them."""
-    monkeypatch.setattr(Installation, "_site_guard", lambda *_: ())
+    monkeypatch.setattr(Installer, "_site_guard", lambda *_: ())
     with stretched(tmp_path / "state", monkeypatch, layout) as estate:
         woken_s, serving, stranded = _woken_in_the_middle(estate)
         late = {server: at_s - woken_s for server, at_s in serving.last_s.items()}
