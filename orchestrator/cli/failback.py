@@ -55,6 +55,12 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         min=1,
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
+    keep_tails: Path | None = typer.Option(
+        None,
+        "--keep-tails",
+        metavar="DIR",
+        help="Within a stretched cluster: keep there what Kafka cuts off the logs of a returned site.",
+    ),
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -73,6 +79,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
+    from orchestrator.errors import UsageError
     from orchestrator.moves.request import CATCH_UP_TIMEOUT_S, FailbackRequest, accepted_unread
     from orchestrator.moves.within_cluster.requests import PutBackRequest
     from orchestrator.runs.overrides import acknowledgement
@@ -102,12 +109,16 @@ def failback(  # noqa: PLR0917 - typer passes them by name
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
+            keep_tails=str(keep_tails.absolute()) if keep_tails else "",
         )
         run_request(
             topology, back,
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return
+    if keep_tails:
+        problem = "is about a returned site of a stretched cluster: this failback is along mirrors"
+        raise UsageError("--keep-tails", problem, "docs/stretched.md says what it does")
     request = FailbackRequest(
         to=to,
         left=left,

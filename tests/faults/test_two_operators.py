@@ -37,7 +37,6 @@ def test_one_goes_on(layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             """The one at dc2, who takes dc1 for lost; the one at dc1, who takes dc2 for lost."""
             one = pool.submit(here.command, "failover", file, *LOST)
             other = pool.submit(there.command, "failover", file, *OTHER_LOST)
-            print(one.result().stderr, other.result().stderr)
             return one.result().returncode, other.result().returncode
 
         with Writer(operator, topic_partitions(simulation, "main")) as writer:

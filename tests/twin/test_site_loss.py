@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -358,3 +359,30 @@ def test_killed_anywhere_it_is_gone_on_with_or_taken_back(estates: Estates, name
     for number, harm in each(estates, KILLED[name]):
         gone_on_with(estates, KILLED[name], number, harm)
         taken_back(estates, KILLED[name], number, harm)
+
+
+def test_what_returned_logs_hold_beyond_their_leaders_is_counted_before_brokers_start(
+    estates: Estates, tmp_path: Path
+) -> None:
+    """Leaders of the lost site had taken records alone. What was to be kept and cannot be keeps them waiting."""
+    operator = returned(estates)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    begun = log.epochs[log.epoch]
+    log.behind = {1: ReplicaEnd(log.epoch - 1, begun + 40)}
+    main.brokers[1].state = "gone"
+    result = operator.lead_as_before("main", keep_tails=str(tmp_path / "kept"))
+    assert result.outcome == "incomplete"
+    said = {event.step: event.message for event in operator.events if event.outcome}
+    rows = f"orders-0 of broker 1 40 from {begun:,} on; not counted: broker 2 is up"
+    assert f"40 records beyond the leaders', to be cut off: {rows}" in said["count-tails"]
+    assert "let-sites-run" not in said
+
+
+def test_hosts_that_do_not_answer_keep_no_site_away(estates: Estates) -> None:
+    """What their logs hold is not counted, and that is said."""
+    operator = returned(estates)
+    operator.estate.applications.reach["dc1"] = "gone"
+    assert operator.lead_as_before("main").outcome == "ok"
+    said = {event.step: event.message for event in operator.events if event.outcome}
+    assert "not counted: host-dc1: no route to host" in said["count-tails"]

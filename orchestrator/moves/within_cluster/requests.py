@@ -90,7 +90,12 @@ class SiteLossRequest(ClusterRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class PutBackRequest(ClusterRequest):
-    """What was evacuated and lowered, as it was."""
+    """What was evacuated and lowered, as it was.
+
+    `keep_tails`: an absolute folder for what Kafka will cut off the logs of returned brokers; none if empty.
+    """
+
+    keep_tails: str = ""
 
     @property
     def command(self) -> str:
