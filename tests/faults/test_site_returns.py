@@ -146,7 +146,8 @@ def _woken_in_the_middle(estate: Estate) -> tuple[float, Serving, list[float]]:
         ):
             woken_s = time.time()
             site.resume()
-            assert process.wait(_WITHIN_S) == 0
+            _, said = process.communicate(timeout=_WITHIN_S)
+            assert process.returncode == 0, said
             time.sleep(_STARTED_S)
         assert not safe.await_acks(time.time(), _WITHIN_S)
     _assert_nothing_is_missing(simulation, safe)

@@ -371,6 +371,7 @@ def test_what_returned_logs_hold_beyond_their_leaders_is_counted_before_brokers_
     begun = log.epochs[log.epoch]
     log.behind = {1: ReplicaEnd(log.epoch - 1, begun + 40)}
     main.brokers[1].state = "gone"
+    operator.estate.live(3)
     result = operator.lead_as_before("main", keep_tails=str(tmp_path / "kept"))
     assert result.outcome == "incomplete"
     said = {event.step: event.message for event in operator.events if event.outcome}
