@@ -6,6 +6,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.preferred import Displaced, displaced
+from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Nothing, Outcome, Partial, Running, Verified
 from orchestrator.runs.ports import Clusters
 from orchestrator.wording import listed, plural
@@ -44,7 +45,7 @@ class ElectPreferred(
             count, rows = _seen(run, self.cluster)
             return not any(one.could_lead for one in rows)
 
-        run.await_true(is_settled, run.timeout_s / 2, poll_s=_POLL_S)
+        await_answered(run, is_settled, run.timeout_s / 2, poll_s=_POLL_S)
         left = [one for one in rows if one.could_lead]
         if left:
             said = f"{plural(len(left), 'partition')} of {self.cluster} did not change leaders"
