@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.batches import asked_for
+from orchestrator.moves.within_cluster.order import assigned
 from orchestrator.moves.within_cluster.preferred import Displaced, displaced
 from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Nothing, Outcome, Partial, Running, Verified
@@ -28,7 +29,7 @@ class ElectPreferred(
     timeout_s=120.0,
     stays="any replica in sync may lead, and no record is lost by it",
 ):
-    """Of every topic, Kafka's own too. Which partitions that means is looked at when it is made."""
+    """Of every topic, Kafka's own too."""
 
     cluster: str
 
@@ -54,10 +55,13 @@ class ElectPreferred(
 
 
 def elect_preferred(run: Running, cluster: str) -> Outcome[Nothing]:
-    """Ask for the election of each partition that its preferred replica could lead, and does not."""
+    """Ask for the election of every partition: the controller knows which of them it means.
+
+    A broker may not have heard yet who stands first in an assignment that has just been changed.
+    """
     kafka = run.port(Clusters).cluster(cluster)
-    wanted = [one.partition for one in _seen(run, cluster)[1] if one.could_lead]
-    return asked_for(run, wanted, kafka.elect_preferred, "election", at_once=_AT_ONCE)
+    every = [one.partition for one in assigned(kafka.placement()) if one.replicas]
+    return asked_for(run, every, kafka.elect_preferred, "election", at_once=_AT_ONCE)
 
 
 def in_words(count: int, rows: list[Displaced]) -> str:
