@@ -28,6 +28,7 @@ _TALK = (
     "lower_min_insync",
     "accept_unclean",
     "evacuate",
+    "keep_tails",
 )
 
 
