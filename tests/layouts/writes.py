@@ -13,7 +13,6 @@ from confluent_kafka import KafkaError, Message, Producer
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.values import TopicPartition
 
-_PAUSE_S = 0.05
 # Whatever is not acknowledged by then is given up: present or absent, it is no loss.
 _GIVE_UP_MS = 8_000
 
@@ -68,7 +67,7 @@ class Ledger:
 
 
 class Writer:
-    """Writes one record to each partition in turn, twenty times a second, until it is stopped.
+    """Writes one record to each partition in turn, every `pause_s` seconds, until it is stopped.
 
     With acks=all, unless `properties` say otherwise. Records are numbered from `numbered_from` on.
     """
@@ -78,10 +77,11 @@ class Writer:
         properties: Mapping[str, str | int],
         partitions: Collection[TopicPartition],
         numbered_from: int = 0,
+        pause_s: float = 0.05,
     ) -> None:
         self.ledger = Ledger()
         self.partitions = frozenset(partitions)
-        self._number = numbered_from
+        self._number, self._pause_s = numbered_from, pause_s
         settings = {
             "acks": "all",
             "message.timeout.ms": _GIVE_UP_MS,
@@ -119,7 +119,7 @@ class Writer:
             time.sleep(0.1)
 
     def _run(self) -> None:
-        while not self._stop.wait(_PAUSE_S):
+        while not self._stop.wait(self._pause_s):
             self._number += 1
             for partition in sorted(self.partitions):
                 self._send(partition, self._number)
