@@ -71,10 +71,11 @@ def test_a_site_leads_nothing_and_back_everything_is_as_before(
                 name: topic.replicas for name, topic in before.topics.items()
             }
             assert led_at(after) == led_at(before)
+            ended_s = time.time()
         acked = writer.ledger.numbers()
         found = records_read(simulation, "main", acked)
         assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
-            rate = writer.ledger.count / (time.time() - began_s)
+        rate = writer.ledger.count / (ended_s - began_s)
         told = ", ".join(f"{what} {gap_s:.2f} s" for what, gap_s in gaps.items())
         print(
             f"{layout}: {writer.ledger.count:,} records acknowledged, {rate:,.0f} a second, none missing; longest time between two "
