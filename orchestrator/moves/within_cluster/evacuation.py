@@ -38,7 +38,11 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         them,
         seen,
         cluster,
-        Sites(left=(site, *(away.sites if away else ())), off=sites_off_of(seen, cluster)),
+        Sites(
+            left=(site, *(away.sites if away else ())),
+            off=sites_off_of(seen, cluster),
+            one_by_one=True,
+        ),
     )
     done = f"no partition of {cluster} is led at {site}, or preferred there"
     done = "" if led or reordered or gone.going else done
