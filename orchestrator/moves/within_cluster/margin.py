@@ -1,0 +1,147 @@
+"""What the next single loss would stop of a cluster as it is now: a broker, a voter or a site. Pure.
+
+Rules (facts: Kafka, "Data rules" and "Quorums"): a partition takes writes with acks=all while at least
+`min.insync.replicas` are in sync; metadata can be changed while the voters that are up are a quorum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.moves.within_cluster.order import assigned, brokers_at
+from orchestrator.ports.servers import Placement
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.topology.durability.control_plane import control_plane_after
+from orchestrator.topology.durability.losses import Loss, Server, servers_of
+from orchestrator.topology.durability.values import ControlPlane
+from orchestrator.topology.model import Cluster, Topology
+from orchestrator.wording import listed
+
+Voting = Mapping[str, int]
+"""How many voters are up, by site."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStop:
+    """Brokers, voters or sites any one of which, lost as well, stops the same: changes of metadata
+    (`control_plane` is what that would be then, else None), and writes to topics with acks=all.
+    """
+
+    names: tuple[str, ...]
+    control_plane: ControlPlane | None
+    topics: tuple[str, ...]
+
+    def __str__(self) -> str:
+        stopped = ["changes of metadata"] if self.control_plane else []
+        stopped += [f"writes to {listed(self.topics)}"] if self.topics else []
+        one_of = "one of " if len(self.names) > 1 else ""
+        return f"the loss of {one_of}{listed(self.names)} would stop {' and '.join(stopped)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """One further loss: brokers by their ids, and voters by site."""
+
+    name: str
+    brokers: frozenset[int]
+    voters: Voting
+
+
+def members_of(described: Cluster, quorum: Quorum) -> Cluster:
+    """The cluster with the voters alone that decide: where survivors are the whole quorum, these."""
+    if quorum.forced is None:
+        return described
+    gone = quorum.forced.sites
+    nodes = tuple(
+        replace(row, controllers=0, zookeepers=0) if row.dc in gone else row for row in described.nodes
+    )
+    return replace(described, nodes=nodes, quorum="majority")
+
+
+def voters_by_site(described: Cluster) -> dict[str, int]:
+    """How many voters each site has by the file."""
+    found: dict[str, int] = {}
+    for row in described.nodes:
+        if row.controllers or row.zookeepers:
+            found[row.dc] = found.get(row.dc, 0) + row.controllers + row.zookeepers
+    return found
+
+
+def control_plane_now(topology: Topology, cluster: str, voting: Voting) -> ControlPlane:
+    """What the voters that are up are; the cluster in `topology` is that of `members_of`."""
+    described = topology.clusters[cluster]
+    every = [server for server in servers_of(topology) if server.cluster == cluster]
+    down: set[Server] = set()
+    for site, count in voters_by_site(described).items():
+        here = [server for server in every if server.is_voter and server.dc == site]
+        down.update(here[voting.get(site, 0) :] if voting.get(site, 0) < count else ())
+    return control_plane_after(described, every, Loss((), frozenset(down)))[0]
+
+
+def margin_now(
+    topology: Topology,
+    cluster: str,
+    placement: Placement,
+    min_insync: Mapping[str, int],
+    *,
+    voting: Voting | None,
+    quorum: Quorum,
+) -> tuple[NextStop, ...]:
+    """Each next single loss that would stop something which goes on now, the same ones together.
+
+    `voting` is None where it is not known which voters are up: then of metadata nothing is told.
+    """
+    described = members_of(topology.clusters[cluster], quorum)
+    deciding = replace(topology, clusters={**topology.clusters, cluster: described})
+    before = "unknown" if voting is None else control_plane_now(deciding, cluster, voting)
+    going_on = _going_on(placement, min_insync)
+    found: dict[tuple[ControlPlane | None, tuple[str, ...]], list[str]] = {}
+    for one in _candidates(described, placement, voting):
+        plane: ControlPlane | None = None
+        if voting is not None and before == "continues" and one.voters:
+            left = {site: count - one.voters.get(site, 0) for site, count in voting.items()}
+            after = control_plane_now(deciding, cluster, left)
+            plane = after if after != "continues" else None
+        topics = tuple(_stopped_by(one.brokers, going_on))
+        if plane or topics:
+            found.setdefault((plane, topics), []).append(one.name)
+    return tuple(NextStop(tuple(names), plane, topics) for (plane, topics), names in found.items())
+
+
+_InSync = list[tuple[frozenset[int], int]]
+
+
+def _going_on(placement: Placement, min_insync: Mapping[str, int]) -> dict[str, _InSync]:
+    """By topic whose every partition takes writes: who is in sync of each, and how many are wanted."""
+    found: dict[str, _InSync] = {}
+    halted = set[str]()
+    for one in assigned(placement):
+        name = one.partition.topic
+        wanted = max(1, min_insync.get(name, 1))
+        if len(one.in_sync) < wanted:
+            halted.add(name)
+        found.setdefault(name, []).append((one.in_sync, wanted))
+    return {name: list(dict.fromkeys(rows)) for name, rows in found.items() if name not in halted}
+
+
+def _stopped_by(lost: frozenset[int], going_on: Mapping[str, _InSync]) -> Iterator[str]:
+    for name, rows in going_on.items():
+        if lost and any(len(in_sync - lost) < wanted for in_sync, wanted in rows):
+            yield name
+
+
+def _candidates(described: Cluster, placement: Placement, voting: Voting | None) -> Iterable[_Next]:
+    """Every broker that is up, a voter of each site that has one up, and every site with more than one."""
+    up = voting or {}
+    for broker in sorted(placement.living):
+        site = placement.racks.get(broker, "")
+        along = {site: 1} if described.is_combined and up.get(site) else {}
+        yield _Next(f"broker {broker}", frozenset({broker}), along)
+    for site, count in up.items():
+        if count and not described.is_combined:
+            yield _Next(f"a voter at {site}", frozenset(), {site: 1})
+    for site in described.datacenters:
+        brokers = brokers_at(placement, site) & placement.living
+        if len(brokers) + up.get(site, 0) > 1 and len(described.datacenters) > 1:
+            yield _Next(site, brokers, {site: up.get(site, 0)} if up.get(site) else {})
