@@ -120,6 +120,10 @@ class SimulationError(DcctlError):
     """A simulated data centre did not do what it should."""
 
 
+class NotAsStatedError(SimulationError):
+    """A rehearsed command did not end as its plan had stated."""
+
+
 class AuditError(DcctlError):
     """The audit could not be made."""
 

@@ -147,7 +147,7 @@ def _finish(outcome: DrillOutcome, html: Path, signed: Signed, as_json: bool) ->
         err_console.print(signed.text, markup=False)
     if isinstance(outcome.error, GateRefusedError):
         return outcome.error.exit_status
-    return STATUS["unknown" if outcome.error is not None else str(outcome.report["verdict"])]
+    return STATUS[str(outcome.report["verdict"])]
 
 
 def _show(outcome: DrillOutcome, html: Path, as_json: bool) -> None:

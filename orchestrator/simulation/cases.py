@@ -17,6 +17,8 @@ from orchestrator.moves.support import unsupported
 from orchestrator.simulation.backend import FaultKind
 from orchestrator.simulation.sabotage import KINDS, NONE, Sabotage
 from orchestrator.simulation.workload.scenario import SCENARIOS, TINY, Scenario
+from orchestrator.topology.durability.analysis import explain_topology
+from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.instances import serving_sites
 from orchestrator.topology.model import MaxLoss, Topology
@@ -223,9 +225,18 @@ def _within_cluster(topology: Topology) -> Iterable[Case]:
         left = f"applications and leaders leave {site}, and come back"
         yield replace(lost, name=f"evacuated-{site}", verb="switchover", moves=left, about_s=80)
         for sabotage in KINDS.values() if number == 0 else ():
-            if sabotage.is_within_cluster:
+            # Where the quorum goes on nobody forms another one.
+            if sabotage.is_within_cluster and (not sabotage.turns_order or _forms_quorum(topology, site)):
                 name = f"site-lost-{site}-{sabotage.kind}"
                 yield replace(lost, name=name, expected=sabotage.expected, sabotage=sabotage)
+
+
+def _forms_quorum(topology: Topology, site: str) -> bool:
+    """Whether survivors become the quorum without the site, and one of them may have more than the others."""
+    if any(cluster.quorum == "hierarchical" for cluster in topology.clusters.values()):
+        return False  # whatever is decided is on two of three voters of each site
+    found = explain_topology(topology, [loss_of(topology, [site])], with_margin=False)
+    return any(fate.control_plane == "needs-procedure" for fate in found.losses[0].clusters.values())
 
 
 def cases_at(lose: str | None, topology: Topology) -> tuple[Case, ...]:

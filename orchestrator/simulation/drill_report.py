@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from orchestrator.errors import AuditError, DcctlError
+from orchestrator.errors import AuditError, DcctlError, NotAsStatedError
 from orchestrator.evidence.audit.result import AuditResult
 from orchestrator.evidence.audit.verdict import judge, judge_moves
 from orchestrator.evidence.report.recovery import objectives_part, recovery_part
@@ -171,10 +171,13 @@ def _measured(facts: DrillFacts, parts: dict[str, Any]) -> dict[str, Any]:
 def stopped_report(
     facts: DrillFacts, error: DcctlError, gates: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
 ) -> dict[str, Any]:
-    """The report of a drill that was refused or stopped on the way: nothing was proved, and it says why."""
+    """The report of a drill that was refused or stopped on the way, and why: nothing was proved.
+
+    A command that did not end as stated is the opposite of a proof.
+    """
     return {
         **frame_part(facts, marks),
-        "verdict": "unknown",
+        "verdict": "invalid" if isinstance(error, NotAsStatedError) else "unknown",
         "reasons": [f"{error.subject}: {error.problem}", *facts.notes],
         "rto": {"seconds": None},
         "objectives": objectives_part(facts.topology.failover.objectives, _NOTHING_MEASURED, {}),

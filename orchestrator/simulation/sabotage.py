@@ -48,7 +48,8 @@ class Sabotage:
     `offset_shift` moves every written group offset forward, `connector_overrides` go into the mirror,
     `doubles_records` writes some mirrored records a second time, `hides_a_ledger` takes one ledger away from
     the audit, `withdraws_a_right` takes a producer's right to write one of its topics at the cluster that the
-    move leads to. `keeps_lowered`: of a stretched cluster, a setting is not put back.
+    move leads to. `keeps_lowered`: of a stretched cluster, a setting is not put back; `turns_order`: voters
+    that lack the newest change become the quorum.
     """
 
     kind: str
@@ -60,16 +61,17 @@ class Sabotage:
     hides_a_ledger: bool = False
     withdraws_a_right: bool = False
     keeps_lowered: bool = False
+    turns_order: bool = False
 
     @property
     def is_within_cluster(self) -> bool:
         """Whether it shows in one cluster, without mirrors."""
-        return self.hides_a_ledger or self.keeps_lowered
+        return self.hides_a_ledger or self.keeps_lowered or self.turns_order
 
     @property
     def is_of_moves(self) -> bool:
         """Whether it shows where applications move from cluster to cluster."""
-        return not self.keeps_lowered
+        return not (self.keeps_lowered or self.turns_order)
 
     def lacks(self, topology: Topology, primary: str) -> str:
         """Why a file's applications at a cluster would not show it, in words; empty where they do."""
@@ -110,6 +112,7 @@ KINDS: Mapping[str, Sabotage] = {
         Sabotage("duplicates", f"{_COPIED_RECORDS} copies are there twice", doubles_records=True),
         Sabotage("ledger", "a producer's ledger is gone", expected="unknown", hides_a_ledger=True),
         Sabotage("min-insync", "a lowered min.insync.replicas is not put back", keeps_lowered=True),
+        Sabotage("order", "voters that lack the newest change become the quorum", turns_order=True),
         Sabotage("rights", "a producer may not write one of its topics", withdraws_a_right=True),
     )
 }

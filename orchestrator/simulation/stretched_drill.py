@@ -13,6 +13,7 @@ from orchestrator.errors import (
     DcctlError,
     GateRefusedError,
     GateUnknownError,
+    NotAsStatedError,
     SimulationError,
 )
 from orchestrator.evidence.sites.judged import SiteGone, SitesRehearsed
@@ -26,6 +27,7 @@ from orchestrator.moves.within_cluster.requests import (
 )
 from orchestrator.moves.within_cluster.writes import unsettled
 from orchestrator.ports.admin_values import NewTopic
+from orchestrator.runs.live.servers import Servers
 from orchestrator.simulation.as_before import Standing, as_it_stands
 from orchestrator.simulation.drill import Drill
 from orchestrator.simulation.drill_audit import DrillAudit
@@ -37,11 +39,13 @@ from orchestrator.simulation.sites_audit import SitesAudit
 from orchestrator.simulation.workload.install import start_workload, stop_consumers, stop_producers
 from orchestrator.simulation.workload.progress import lags, lags_text
 from orchestrator.simulation.workload.scenario import Scenario
+from orchestrator.simulation.wrong_order import NEWEST, newest_on_one, with_others_first
 from orchestrator.snapshot.watched import Watched
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.topology.model import Consumer
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.within_cluster import run_within_cluster
 from orchestrator.verbs.registration import PARTICIPANTS
@@ -115,7 +119,8 @@ class StretchedDrill(Drill):
 
     def _lose_and_return(self, simulation: Simulation, facts: DrillFacts, folder: Path) -> None:
         fate = self._fate(self.site)
-        self._kill(simulation, facts)
+        with self._newest_change(simulation):
+            self._kill(simulation, facts)
         at_s = facts.fault_at_s or time.time()
         changes = self._changes_metadata(simulation, fate)
         settled_s = self._settled(simulation, fate)
@@ -153,6 +158,17 @@ class StretchedDrill(Drill):
                 placed=_placed(results),
             )
         )
+
+    @contextmanager
+    def _newest_change(self, simulation: Simulation) -> Iterator[None]:
+        """Sabotage: one survivor alone has it when the site is lost."""
+        if not self.options.sabotage.turns_order:
+            yield
+            return
+        (left,) = (dc for dc in simulation.topology.clusters[self.home].datacenters if dc != self.site)
+        with self._servers_change(simulation), newest_on_one(simulation, self.home, left) as voter:
+            self.broken.append(f"topic {NEWEST} is known to {voter} alone")
+            yield
 
     def _foreseen(
         self, simulation: Simulation, fate: ClusterFate, plans: Sequence[object]
@@ -269,6 +285,7 @@ class StretchedDrill(Drill):
                         on_event=self.on_event,
                         folder=folder,
                         is_new_estate=True,
+                        servers=self._servers,
                     )
                     break
                 except again as error:
@@ -279,9 +296,13 @@ class StretchedDrill(Drill):
         self._mark(f"{request.command} ended")
         if result.outcome not in ("ok", "nothing-to-do"):
             problem = f"ended {result.outcome}: {result.reason}"
-            raise SimulationError(f"{request.command}, {result.run_id}", problem, str(result.folder))
+            raise NotAsStatedError(f"{request.command}, {result.run_id}", problem, str(result.folder))
         self.results.append(result)
         return result
+
+    @property
+    def _servers(self) -> Servers:
+        return with_others_first(self.broken) if self.options.sabotage.turns_order else REAL_SERVERS
 
     @contextmanager
     def _servers_change(self, simulation: Simulation) -> Iterator[None]:
