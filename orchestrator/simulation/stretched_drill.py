@@ -166,9 +166,13 @@ class StretchedDrill(Drill):
             yield
             return
         (left,) = (dc for dc in simulation.topology.clusters[self.home].datacenters if dc != self.site)
-        with self._servers_change(simulation), newest_on_one(simulation, self.home, left) as voter:
+        if self.standing is not None:
+            self.standing.lost(left)
+        with newest_on_one(simulation, self.home, left) as voter:
             self.broken.append(f"topic {NEWEST} is known to {voter} alone")
             yield
+        if self.standing is not None:
+            self.standing.returned(left)
 
     def _foreseen(
         self, simulation: Simulation, fate: ClusterFate, plans: Sequence[object]

@@ -18,7 +18,7 @@ from tests.layouts.observed import records_read, topic_partitions
 from tests.layouts.writes import Writer
 
 _WITHIN_S = 120.0
-REFUSED, UNREACHABLE = {4, 5}, {2, 3, 4, 5}
+REFUSED, UNREACHABLE = {4, 5}, {4, 7}
 OTHER_LOST = ("--attest-down", "dc2", "--lower-min-insync", "all", "--yes")
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
