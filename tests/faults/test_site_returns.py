@@ -25,6 +25,7 @@ _WITHIN_S = 120.0
 _STARTED_S = 12.0
 _INTO_THE_PLAY_S = 3.0
 _OTHERS = 1_000_000_000
+_REFUSED = 4
 MOMENTS = {
     "before voters are stopped": ("stop-voters", 0.0),
     "voters are stopped, no file is changed yet": ("form-quorum", 0.0),
@@ -70,6 +71,40 @@ def test_guarded_none_of_its_servers_takes_part(
             estate.resumed(run)
             assert not writer.await_acks(time.time(), _WITHIN_S)
             assert list(before.differences(as_it_stands(simulation, "main"))) == []
+        _assert_nothing_is_missing(simulation, writer)
+
+
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
+def test_without_guards_nobody_goes_on_beside_its_servers(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They start with their old files, at the same moments. What was begun waits until they are stopped."""
+    monkeypatch.setattr(Installer, "_site_guard", lambda *_: ())
+    with stretched(tmp_path / "state", monkeypatch, layout) as estate:
+        simulation = estate.simulation()
+        site = simulation.site("dc1")
+        operator = simulation.client_properties("main", "operator")
+        with Writer(operator, topic_partitions(simulation, "main")) as writer:
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+            before = as_it_stands(simulation, "main")
+            for moment, (step, after_s) in MOMENTS.items():
+                site.kill()
+                run = _killed(estate, step, after_s, "failover", *LOST)
+                with Serving(simulation, "dc1") as serving:
+                    site.restart()
+                    awaited(lambda serving=serving: bool(serving.last_s), _WITHIN_S)  # type: ignore[misc]
+                    time.sleep(_STARTED_S)
+                estate.await_lock_free()
+                done = estate.command("resume", run)
+                assert done.returncode == _REFUSED, (moment, done.stderr)
+                assert "take connections" in done.stderr, (moment, done.stderr)
+                site.kill()
+                estate.resumed(run)
+                assert not writer.await_acks(time.time(), _WITHIN_S), moment
+                site.restart()
+                awaited(lambda: estate.command("failback", "--yes").returncode == 0, _WITHIN_S)
+                assert not writer.await_acks(time.time(), _WITHIN_S), moment
+                assert list(before.differences(as_it_stands(simulation, "main"))) == [], moment
         _assert_nothing_is_missing(simulation, writer)
 
 
