@@ -297,10 +297,10 @@ class StretchedDrill(Drill):
                         raise
                     self.tell.note(f"asked again: {error.problem}")
                     time.sleep(_POLL_S)
+            if result.outcome not in ("ok", "nothing-to-do"):
+                problem = f"ended {result.outcome}: {result.reason}"
+                raise NotAsStatedError(f"{request.command}, {result.run_id}", problem, str(result.folder))
         self._mark(f"{request.command} ended")
-        if result.outcome not in ("ok", "nothing-to-do"):
-            problem = f"ended {result.outcome}: {result.reason}"
-            raise NotAsStatedError(f"{request.command}, {result.run_id}", problem, str(result.folder))
         self.results.append(result)
         return result
 
@@ -310,18 +310,26 @@ class StretchedDrill(Drill):
 
     @contextmanager
     def _servers_change(self, simulation: Simulation) -> Iterator[None]:
-        """A run stops voters, and guards stop servers: nobody has ended these by mistake."""
-        if self.standing is None:
+        """A run stops voters, and guards stop servers: nobody has ended these by mistake.
+
+        Nor after one that did not end as stated: what servers do then may have come of it.
+        """
+        standing = self.standing
+        if standing is None:
             yield
             return
         up = [name for name, host in simulation.sites.items() if host.state == "up"]
         for name in up:
-            self.standing.lost(name)
+            standing.lost(name)
+        is_as_stated = True
         try:
             yield
+        except NotAsStatedError:
+            is_as_stated = False
+            raise
         finally:
-            for name in up:
-                self.standing.returned(name)
+            for name in up if is_as_stated else ():
+                standing.returned(name)
 
     def _bring_back(self, simulation: Simulation, dc: str, folder: Path, *, has_gone_on: bool) -> None:
         self.tell.stage("return", f"{dc} is switched on again, with its disks")
