@@ -22,6 +22,7 @@ from orchestrator.runs.engine import RunState, state_from_journal, staying, step
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.prices import LEFT_BEHIND, loss_allowed, price_in_words
+from orchestrator.runs.question import next_losses
 from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.wording import and_n_more
@@ -41,6 +42,8 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
     for said in plan.facts.get(LEFT_BEHIND, {}).values():
         console.print(f"  [bold]stays[/] {escape(said)}")
+    for said in next_losses(plan):
+        console.print(f"  [bold]after[/] {escape(said)}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
     console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")

@@ -27,6 +27,7 @@ _TALK = (
     "as_json",
     "lower_min_insync",
     "accept_unclean",
+    "accept_margin",
     "evacuate",
 )
 

@@ -24,7 +24,7 @@ _FILE = "the topology file"
 @dataclass(frozen=True, slots=True)
 class Foreseen:
     """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
-    `failover` would need for every topic to be written.
+    `failover` would need to be allowed, and for every topic to be written.
     """
 
     steps: tuple[str, ...] = ()
@@ -62,7 +62,10 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: 
     word = SiteLossRequest(cluster=cluster, attested=sites, lower_min_insync=("all",))
     steps = tuple(step.action for step in plan_site_loss(topology, seen, word, them).steps)
     stopped = needed.facts["stopped"]
-    return Foreseen(steps, (f"--lower-min-insync {','.join(stopped)}",) if stopped else ())
+    words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
+    if any(gate.id == "margin-after" and gate.outcome == "refused" for gate in needed.gates):
+        words.append("--accept-margin")
+    return Foreseen(steps, tuple(words))
 
 
 def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: ClusterFate) -> Snapshot:

@@ -49,14 +49,15 @@ class LeadersRequest(ClusterRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class EvacuateRequest(ClusterRequest):
-    """Leaders off a site."""
+    """Leaders off a site. `accept_margin`: although replicas elsewhere are not in sync."""
 
     site: str
+    accept_margin: bool = False
 
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return f"switchover --evacuate {self.site}"
+        return f"switchover --evacuate {self.site}{' --accept-margin' if self.accept_margin else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -65,12 +66,14 @@ class SiteLossRequest(ClusterRequest):
 
     `lower_min_insync`: topics whose `min.insync.replicas` is lowered although they prefer consistency; `all`
     of them. `accept_unclean`: how many acknowledged records the leaders may lack that are elected where every
-    replica in sync is lost; None: none is elected.
+    replica in sync is lost; None: none is elected. `accept_margin`: an acknowledged record may be on one
+    broker alone, also of topics that nobody has named.
     """
 
     attested: Sequence[str]
     lower_min_insync: Sequence[str] = ()
     accept_unclean: AcceptUnclean | None = None
+    accept_margin: bool = False
 
     @property
     def command(self) -> str:
@@ -85,6 +88,8 @@ class SiteLossRequest(ClusterRequest):
             words.append(f"--lower-min-insync {','.join(self.lower_min_insync)}")
         if self.accept_unclean is not None:
             words.append(f"--accept-unclean {self.accept_unclean}")
+        if self.accept_margin:
+            words.append("--accept-margin")
         return " ".join(words)
 
 

@@ -16,6 +16,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     quorum_continues,
     site_attested,
 )
+from orchestrator.moves.within_cluster.margin import Done, margin_after_loss, margin_as_json, margin_of
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -42,6 +43,7 @@ from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
 from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
+from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult, Plan
@@ -103,6 +105,18 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     preferring = _preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
+    forced = quorum.forced.sites if quorum.forced is not None else ()
+    then = Done(
+        placement=as_if_led(placement, unclean),
+        min_insync={**min_insync, **to_lower},
+        waits=stays,
+        lost={*sites, *forced},
+        is_alone=is_alone,
+    )
+    margin = margin_of(topology, cluster, then)
+    word = request.lower_min_insync
+    unsaid = [name for name, copies in to_lower.items() if copies == 1 and not {name, "all"} & set(word)]
+    gates += (margin_after_loss(told, settings, cluster, margin, unsaid, is_accepted=request.accept_margin),)
     waiting = unsettled(placement)
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
@@ -155,6 +169,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "stopped": list(stays),
         "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
+        "margin": margin_as_json(margin),
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
@@ -179,6 +194,8 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *_continuing(topology, cluster, sites, quorum),
     )
     voters = _survivors(view, sites)
+    alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, is_alone=True)
+    margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
         _form(book, cluster, voters, sites, quorum, after=_keep_off(book, cluster, sites))
@@ -195,6 +212,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "stopped": [],
         "away": [],
         "unclean": [],
+        "margin": margin_as_json(margin),
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
