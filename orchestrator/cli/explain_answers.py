@@ -40,6 +40,7 @@ _WRITES = {
     "unknown": "whether writes{to} go on cannot be told from the file",
     "site-return": "writes{to} stop until {lost} back",
 }
+_TO_BE_ALLOWED = ("--accept-margin", "--accept-unproven")
 Lost = tuple[str, ...]
 _NONE: Mapping[Lost, Foreseen] = MappingProxyType({})
 
@@ -110,7 +111,10 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
 def _in_words(told: Foreseen | None) -> str:
     if told is None or not told.steps:
         return ""
-    words = "".join(f"; for every topic to be written also {word}" for word in told.overrides)
+    words = "".join(
+        f"; {'it needs' if word in _TO_BE_ALLOWED else 'for every topic to be written also'} {word}"
+        for word in told.overrides
+    )
     return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}"
 
 

@@ -10,6 +10,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
+    ACCEPT_UNPROVEN,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
     APPLICATIONS,
@@ -55,6 +56,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         min=1,
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
+    accept_unproven: bool = ACCEPT_UNPROVEN,
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -73,6 +75,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
     from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
+    from orchestrator.errors import UsageError
     from orchestrator.moves.request import CATCH_UP_TIMEOUT_S, FailbackRequest, accepted_unread
     from orchestrator.moves.within_cluster.requests import PutBackRequest
     from orchestrator.runs.overrides import acknowledgement
@@ -99,6 +102,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         )
         back = PutBackRequest(
             cluster=next(iter(topology.clusters)),
+            accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -108,6 +112,9 @@ def failback(  # noqa: PLR0917 - typer passes them by name
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return
+    if accept_unproven:
+        problem = "is for a file with one cluster and no mirror"
+        raise UsageError("--accept-unproven", problem, "no metadata quorum is changed along a mirror")
     request = FailbackRequest(
         to=to,
         left=left,

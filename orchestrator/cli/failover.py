@@ -13,6 +13,7 @@ from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_LOSS,
     ACCEPT_MARGIN,
+    ACCEPT_UNPROVEN,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
     FILE,
@@ -75,6 +76,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     accept_margin: bool = ACCEPT_MARGIN,
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
+    accept_unproven: bool = ACCEPT_UNPROVEN,
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -132,6 +134,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             lower_min_insync=names(lower_min_insync),
             accept_unclean=accepted_unclean(accept_unclean),
             accept_margin=accept_margin,
+            accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -145,6 +148,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         "--lower-min-insync": lower_min_insync,
         "--accept-unclean": accept_unclean,
         "--accept-margin": accept_margin,
+        "--accept-unproven": accept_unproven,
     }
     for option, word in within_cluster.items():
         if word:

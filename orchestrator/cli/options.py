@@ -38,6 +38,12 @@ ACCEPT_MARGIN = typer.Option(
     help="Within a stretched cluster: go on although the next lost broker would take more along than it "
     "should (gate margin-after).",
 )
+ACCEPT_UNPROVEN = typer.Option(
+    False,
+    "--accept-unproven",
+    help="Within a stretched cluster: change its metadata quorum although nobody has tried it on this "
+    "version of Kafka (gate quorum-proven).",
+)
 ACCEPT_LOSS = typer.Option(
     None,
     "--accept-loss",

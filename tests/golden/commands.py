@@ -28,6 +28,7 @@ _TALK = (
     "lower_min_insync",
     "accept_unclean",
     "accept_margin",
+    "accept_unproven",
     "evacuate",
 )
 

@@ -72,6 +72,21 @@ def test_three_voters_that_are_the_whole_quorum_can_lose_one(layout: str) -> Non
     assert margin_of(file, "main", replace(alone, is_alone=False)) == ()
 
 
+@pytest.mark.parametrize(
+    ("version", "words"), [("4.3.1", []), ("3.9.1", ["--accept-unproven"]), ("3.7.2", None)]
+)
+def test_explain_says_where_nobody_has_tried_it_and_where_nobody_can(
+    version: str, words: list[str] | None
+) -> None:
+    """By the gate itself; where nothing can be done no step is told."""
+    file = load_topology(TOPOLOGIES / "stretched-2dc-kraft.yaml")
+    file = replace(file, clusters={"main": replace(file.clusters["main"], kafka=version)})
+    (loss,) = explain_topology(file, [loss_of(file, ["dc1"])]).losses
+    found = foreseen(file, ["dc1"], loss.clusters["main"], PARTICIPANTS)
+    assert bool(found.steps) == (words is not None)
+    assert [word for word in found.overrides if not word.startswith("--lower")] == (words or [])
+
+
 def test_explain_says_beforehand_that_a_word_would_be_needed() -> None:
     """By the gate itself: a topic with one replica a site, that prefers to be written, is lowered to one."""
     file = load_topology(TOPOLOGIES / "stretched-2.5dc-kraft.yaml")

@@ -13,12 +13,14 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.values import ClusterFate, Durability
 from orchestrator.topology.model import Cluster, Topology
 
 _FILE = "the topology file"
+_WORDS = {"margin-after": "--accept-margin", "quorum-proven": "--accept-unproven"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,20 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: 
         return Foreseen()
     seen = _by_file(topology, cluster, sites, fate)
     needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites), them)
-    word = SiteLossRequest(cluster=cluster, attested=sites, lower_min_insync=("all",))
-    steps = tuple(step.action for step in plan_site_loss(topology, seen, word, them).steps)
+    every_word = SiteLossRequest(
+        cluster=cluster, attested=sites, lower_min_insync=("all",), accept_margin=True, accept_unproven=True
+    )
+    said = plan_site_loss(topology, seen, every_word, them)
+    if _closed(said, "quorum-proven"):
+        return Foreseen()
     stopped = needed.facts["stopped"]
     words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
-    if any(gate.id == "margin-after" and gate.outcome == "refused" for gate in needed.gates):
-        words.append("--accept-margin")
-    return Foreseen(steps, tuple(words))
+    words += [word for gate, word in _WORDS.items() if _closed(needed, gate)]
+    return Foreseen(tuple(step.action for step in said.steps), tuple(words))
+
+
+def _closed(plan: Plan, gate_id: str) -> bool:
+    return any(gate.id == gate_id and gate.outcome == "refused" for gate in plan.gates)
 
 
 def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: ClusterFate) -> Snapshot:

@@ -67,13 +67,15 @@ class SiteLossRequest(ClusterRequest):
     `lower_min_insync`: topics whose `min.insync.replicas` is lowered although they prefer consistency; `all`
     of them. `accept_unclean`: how many acknowledged records the leaders may lack that are elected where every
     replica in sync is lost; None: none is elected. `accept_margin`: an acknowledged record may be on one
-    broker alone, also of topics that nobody has named.
+    broker alone, also of topics that nobody has named. `accept_unproven`: a quorum is formed although nobody
+    has tried it on that version of Kafka.
     """
 
     attested: Sequence[str]
     lower_min_insync: Sequence[str] = ()
     accept_unclean: AcceptUnclean | None = None
     accept_margin: bool = False
+    accept_unproven: bool = False
 
     @property
     def command(self) -> str:
@@ -90,17 +92,21 @@ class SiteLossRequest(ClusterRequest):
             words.append(f"--accept-unclean {self.accept_unclean}")
         if self.accept_margin:
             words.append("--accept-margin")
+        if self.accept_unproven:
+            words.append("--accept-unproven")
         return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class PutBackRequest(ClusterRequest):
-    """What was evacuated and lowered, as it was."""
+    """What was evacuated and lowered, as it was. `accept_unproven`: see `SiteLossRequest`."""
+
+    accept_unproven: bool = False
 
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return "failback"
+        return f"failback{' --accept-unproven' if self.accept_unproven else ''}"
 
 
 def accepted_unclean(word: str) -> AcceptUnclean | None:

@@ -51,7 +51,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Cluster, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
@@ -93,7 +93,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(gates_of_voters(view.voters, cluster, described, left, quorum) if is_alone else ()),
+        *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
@@ -190,7 +190,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
-        *gates_of_voters(view.voters, cluster, described, left, quorum),
+        *_of_voters(view, described, request, left, quorum),
         *_continuing(topology, cluster, sites, quorum),
     )
     voters = _survivors(view, sites)
@@ -307,6 +307,13 @@ def _continuing(
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if is_without(quorum, sites) else 0
     return (quorum_continues(cluster, plane, reason, formed=formed),)
+
+
+def _of_voters(
+    view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    accepted = request.accept_unproven
+    return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
 
 
 def _settings(
