@@ -106,6 +106,52 @@ def test_where_no_broker_answers_the_quorum_is_formed_and_no_more(estates: Estat
 
 
 @BOTH
+def test_who_was_restarted_since_the_loss_is_named_and_settings_go_by_who_is_in_sync_then(
+    estates: Estates, mode: str
+) -> None:
+    """It is no longer in sync, though all that is told says so: the quorum is formed first, and no more."""
+    operator = lost(estates, mode)
+    main = operator.estate.clusters["main"]
+    main.set_brokers("gone", 4)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    assert [step.action for step in operator.plan.steps][-1] == "start-rest"
+    assert operator.plan.way.endswith("and no more yet: broker 4: down, or restarted")
+    gate = next(gate for gate in operator.plan.gates if gate.id == "brokers-unbroken")
+    assert (gate.outcome, "killed: broker 4 refuses connections; each partition" in gate.reason) == (
+        "ok",
+        True,
+    )
+    assert wanted(operator)["orders"] == "3"
+    main.set_brokers("up", 4)
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert wanted(operator)["orders"] == "2"
+    goes_on_alone(operator)
+
+
+@BOTH
+def test_where_only_restarted_brokers_have_all_of_a_partition_a_person_decides(
+    estates: Estates, mode: str
+) -> None:
+    """Nobody would lead it: with the site back nothing is lost, otherwise another one has to lead."""
+    operator = lost(estates, mode)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    log.isr = tuple(number for number in log.isr if number != 3)
+    main.set_brokers("gone", 4)
+    with pytest.raises(
+        GateRefusedError, match=r"brokers-unbroken refused: .*nobody else has all of orders-0"
+    ):
+        operator.go_on_without("dc1", lower_min_insync=("all",))
+    stands_as_lost(operator)
+    assert operator.go_on_without("dc1", accept_unclean="all").outcome == "ok"
+    assert operator.plan is not None
+    assert [step.action for step in operator.plan.steps][-1] == "start-rest"
+    stood_alone(operator)
+
+
+@BOTH
 def test_the_survivors_become_the_whole_quorum_and_all_are_one_again(estates: Estates, mode: str) -> None:
     """There and back: files, settings, order and leaders as before."""
     operator = lost(estates, mode)

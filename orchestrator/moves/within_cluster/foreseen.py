@@ -96,6 +96,7 @@ def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: Clust
     view = ClusterView(
         placement=Part(_FILE, 0.0, placement),
         min_insync=Part(_FILE, 0.0, min_insync),
+        broker_ports=Part(_FILE, 0.0, {}),
         voters=Part(_FILE, 0.0, VotersSeen(_survivors(described, sites), {})),
     )
     coordination = Part(_FILE, 0.0, CoordinationState(""))

@@ -41,6 +41,7 @@ from orchestrator.moves.within_cluster.quorum.steps import (
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
+from orchestrator.moves.within_cluster.unbroken import broken, brokers_unbroken
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
 from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
 from orchestrator.ports.servers import Placement
@@ -80,7 +81,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     is_alone = forms or is_without(quorum, sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
     lost_brokers = sites if is_alone else ()
-    if forms and view.placement.value is None:
+    if forms and (view.placement.value is None or broken(view.broker_ports)):
         return _plan_quorum_alone(topology, seen, request, quorum)
     placement = without_sites(placement_of(seen, cluster), lost_brokers)
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
@@ -95,6 +96,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
         *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
+        *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
     )
@@ -179,9 +181,10 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
-    """No broker answers, and they may be waiting for the quorum: it is formed, and no more is done.
+    """Who is in sync shows only once there is a quorum again: it is formed, and no more is done.
 
-    In ZooKeeper mode threads of a broker wait for the ensemble, until none is left that answers anybody.
+    No broker answers, and they may be waiting for it: in ZooKeeper mode threads of a broker do, until none is
+    left. Or a broker takes no connections: whether it comes back, and in sync, is not known before.
     """
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
@@ -192,8 +195,11 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         lost_site_silent(view.at_lost_sites, cluster, sites),
         *_of_voters(view, described, request, left, quorum),
         *_continuing(topology, cluster, sites, quorum),
+        *(_unbroken(view, request) if view.placement.value is not None else ()),
     )
     voters = _survivors(view, sites)
+    gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
+    why = f"{gone}: down, or restarted" if gone else "no broker answers"
     alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, is_alone=True)
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
@@ -202,7 +208,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
-        "and no more yet: no broker answers",
+        f"and no more yet: {why}",
         "when_done": f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
         f"for writes: dcctl failover FILE {request.words}",
         "copies": {},
@@ -314,6 +320,12 @@ def _of_voters(
 ) -> tuple[GateResult, ...]:
     accepted = request.accept_unproven
     return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
+
+
+def _unbroken(view: ClusterView, request: SiteLossRequest) -> tuple[GateResult, ...]:
+    placement = without_sites(view.placement.value or Placement({}, {}, frozenset()), request.attested)
+    accepted = request.accept_unclean is not None
+    return (brokers_unbroken(view.broker_ports, placement, request.cluster, is_accepted=accepted),)
 
 
 def _settings(

@@ -118,6 +118,9 @@ class WithinCluster(OnOneCluster):
             if led_by_nobody(told):
                 ends = asked(cluster.subject, partial(self._ends, told, brokers.value or {}), clock)
                 view = replace(view, replica_ends=ends)
+        if lost.forms and placement.value is not None:
+            ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
+            view = replace(view, broker_ports=ports)
         if lost.lost:
             silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
@@ -153,6 +156,17 @@ class WithinCluster(OnOneCluster):
         voters = view.voters.value.voters.values() if view.voters.value is not None else ()
         addresses += addresses_left_out(voters, lost.known)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
+
+    def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
+        """Whether brokers that are not lost take connections, as the cluster told their addresses."""
+        racks = view.placement.value.racks if view.placement.value is not None else {}
+        addresses = {
+            broker: address
+            for broker, address in (view.brokers.value or {}).items()
+            if racks.get(broker) not in lost.lost
+        }
+        found = self.servers.listening(dict.fromkeys(addresses.values()), PROBE_TIMEOUT_S)
+        return {broker: found[address] for broker, address in addresses.items()}
 
     def plan(self, picture: Snapshot) -> Plan:
         """See `moves.within_cluster`."""
