@@ -104,7 +104,9 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
         if (told := procedures.get(tuple(loss["lost"]))) is None:
             continue
         for cluster in loss["clusters"].values():
-            cluster.update(steps=list(told.steps), overrides=list(told.overrides))
+            cluster.update(
+                steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
+            )
     return data
 
 
@@ -115,7 +117,8 @@ def _in_words(told: Foreseen | None) -> str:
         f"; {'it needs' if word in _TO_BE_ALLOWED else 'for every topic to be written also'} {word}"
         for word in told.overrides
     )
-    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}"
+    beside = "".join(f"; {said}" for said in told.stranded)
+    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}{beside}"
 
 
 def summary(found: Durability) -> str:

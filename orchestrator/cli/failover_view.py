@@ -42,6 +42,8 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
     for said in plan.facts.get(LEFT_BEHIND, {}).values():
         console.print(f"  [bold]stays[/] {escape(said)}")
+    for row in plan.facts.get("stranded", ()):
+        console.print(f"  [bold]lost[/]  {escape(row['said'])}")
     for said in next_losses(plan):
         console.print(f"  [bold]after[/] {escape(said)}")
     count = len(plan.steps)

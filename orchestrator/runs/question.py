@@ -45,6 +45,7 @@ def question_of(plan: Plan) -> Question:
         *_denied(plan),
         *_copies(plan),
         *_quorum(plan),
+        *(("stranded writes", row["said"]) for row in plan.facts.get("stranded", ())),
         *(("once it is done", said) for said in next_losses(plan)),
         ("takes about", f"{plan.predicted.seconds:g} s"),
         *_for_good(step for step in plan.steps if step.irreversible),

@@ -50,7 +50,8 @@ class ClusterView:
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
     metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
     connections; `broker_ports`: whether brokers elsewhere do, while there is no quorum. `replica_ends`: of
-    partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell.
+    partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
+    `stranded_ends`: the same of those that a lost site may go on leading for who does not wait for others.
     `cluster_id`: None where no broker answers, empty where it tells none.
     """
 
@@ -74,6 +75,7 @@ class ClusterView:
     broker_ports: Part[Mapping[int, Listening]] = _NOT_ASKED
     at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
     replica_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
+    stranded_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

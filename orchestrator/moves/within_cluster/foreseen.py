@@ -9,6 +9,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.sites_off import with_brokers
+from orchestrator.moves.within_cluster.stranded import foretold
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.voters import Voter, VotersSeen
@@ -26,11 +27,13 @@ _WORDS = {"margin-after": "--accept-margin", "quorum-proven": "--accept-unproven
 @dataclass(frozen=True, slots=True)
 class Foreseen:
     """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
-    `failover` would need to be allowed, and for every topic to be written.
+    `failover` would need to be allowed, and for every topic to be written. `stranded`: a sentence for each
+    topic that leaders there would go on taking writes of.
     """
 
     steps: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    stranded: tuple[str, ...] = ()
 
 
 def foreseen_of(topology: Topology, found: Durability, them: Participants) -> dict[tuple[str, ...], Foreseen]:
@@ -70,7 +73,8 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: 
     stopped = needed.facts["stopped"]
     words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
     words += [word for gate, word in _WORDS.items() if _closed(needed, gate)]
-    return Foreseen(tuple(step.action for step in said.steps), tuple(words))
+    steps = tuple(step.action for step in said.steps)
+    return Foreseen(steps, tuple(words), tuple(foretold(topology, cluster, sites)))
 
 
 def _closed(plan: Plan, gate_id: str) -> bool:

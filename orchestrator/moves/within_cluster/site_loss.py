@@ -41,6 +41,13 @@ from orchestrator.moves.within_cluster.quorum.steps import (
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
+from orchestrator.moves.within_cluster.stranded import (
+    Stranded,
+    may_be_led_there,
+    not_waiting,
+    stranded_as_json,
+    stranded_of,
+)
 from orchestrator.moves.within_cluster.unbroken import broken, brokers_unbroken
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
 from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
@@ -172,6 +179,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
         "margin": margin_as_json(margin),
+        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=forms), sites),
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
@@ -219,6 +227,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "away": [],
         "unclean": [],
         "margin": margin_as_json(margin),
+        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=True), sites),
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
@@ -320,6 +329,17 @@ def _of_voters(
 ) -> tuple[GateResult, ...]:
     accepted = request.accept_unproven
     return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
+
+
+def _stranded(
+    topology: Topology, seen: Snapshot, request: SiteLossRequest, *, forms: bool
+) -> tuple[Stranded, ...]:
+    """What leaders at the lost sites may still acknowledge. Without a quorum nobody else has been elected."""
+    cluster, view = request.cluster, seen.cluster(request.cluster)
+    writers = not_waiting(topology, cluster, request.attested)
+    rows = may_be_led_there(placement_of(seen, cluster), writers, request.attested if forms else ())
+    is_cut_seen = forms and view.placement.value is not None
+    return stranded_of(writers, rows, view.stranded_ends, seen.at_s, is_cut_seen=is_cut_seen)
 
 
 def _unbroken(view: ClusterView, request: SiteLossRequest) -> tuple[GateResult, ...]:
