@@ -34,8 +34,11 @@ _PLAYBOOKS = (
     "start-clients.yml",
     "stop-clients.yml",
     "voters.yml",
+    "replica-logs.yml",
     "library/dcctl_lines.py",
+    "library/dcctl_replica_logs.py",
     "library/dcctl_voters.py",
+    "module_utils/dcctl_log_files.py",
     "service-managers/supervisor.yml",
     "service-managers/systemd.yml",
 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.topology.durability.margin import first_names, next_loss_in_words
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.durability.values import (
     ApplicationFate,
@@ -17,6 +16,7 @@ from orchestrator.topology.durability.values import (
     LossFate,
     TopicFate,
 )
+from orchestrator.wording import listed
 
 if TYPE_CHECKING:
     from orchestrator.moves.within_cluster.foreseen import Foreseen
@@ -40,6 +40,7 @@ _WRITES = {
     "unknown": "whether writes{to} go on cannot be told from the file",
     "site-return": "writes{to} stop until {lost} back",
 }
+_NAMED_AT_MOST = 3
 _TO_BE_ALLOWED = ("--accept-margin", "--accept-unproven")
 Lost = tuple[str, ...]
 _NONE: Mapping[Lost, Foreseen] = MappingProxyType({})
@@ -131,11 +132,16 @@ def summary(found: Durability) -> str:
     )
 
 
+def topic_names(topics: Sequence[str], at_most: int = _NAMED_AT_MOST) -> str:
+    """`orders, payments and 9,998 more`."""
+    return listed(topics, at_most if len(topics) > at_most + 1 else len(topics))
+
+
 def _answer(losses: Sequence[LossFate]) -> Answer:
     first = losses[0]
     lost = _names(first.lost)
     if len(losses) > 1:
-        lost = f"one of {first_names([loss.lost[0] for loss in losses], at_most=6)}"
+        lost = f"one of {topic_names([loss.lost[0] for loss in losses], at_most=6)}"
         first = _nameless(first)
     rpo, rto = _ranks(_fates(first).values())
     is_waiting = any(one.goes_to is None for one in first.applications)
@@ -151,7 +157,14 @@ def _answer(losses: Sequence[LossFate]) -> Answer:
 
 
 def _margin(loss: LossFate) -> Iterable[str]:
-    return (next_loss_in_words(one, is_of_many=len(loss.clusters) > 1) for one in loss.margin)
+    for one in loss.margin:
+        stopped = []
+        for name, its in one.clusters.items():
+            of = f" of {name}" if len(loss.clusters) > 1 else ""
+            stopped += [f"the control plane{of}"] if its.control_plane else []
+            stopped += [f"writes to {topic_names(its.topics)}{of}"] if its.topics else []
+        any_of = "one of " if len(one.names) > 1 else ""
+        yield f"then the loss of {any_of}{topic_names(one.names)} would stop {', and '.join(stopped)}"
 
 
 def _key(loss: LossFate) -> object:
@@ -200,7 +213,7 @@ def _sentence(loss: LossFate) -> str:
     targets = dict.fromkeys(fate.switch_to for fate in fates.values() if fate.switch_to)
     records = _RECORDS[_RPO[rpo]].format(of=of if rpo else "")
     writes = _WRITES[_RTO[rto]].format(
-        to=to, lost=lost, target=first_names(list(targets)), procedure=_procedure(loss, fates)
+        to=to, lost=lost, target=topic_names(list(targets)), procedure=_procedure(loss, fates)
     )
     told = _applications(loss, _RTO[rto], writes, targets)
     return f"{records[0].upper()}{records[1:]}; {told}{_positions(loss, rpo)}."
@@ -228,7 +241,7 @@ def _of_cluster(cluster: str, stopped: Sequence[ApplicationFate]) -> Iterable[st
     everywhere = dict.fromkeys(one.goes_to for one in stopped)
     for goes_to in everywhere:
         those = [one for one in stopped if one.goes_to == goes_to]
-        who = first_names([one.name for one in those])
+        who = topic_names([one.name for one in those])
         if len(everywhere) == 1:
             is_reading = all(one.kind != "producer" for one in those)
             who = f"{'consumers' if is_reading else 'applications'} of {cluster}"
@@ -258,7 +271,7 @@ def _positions(loss: LossFate, rpo: int) -> str:
     ]
     if not at_risk:
         return ""
-    where = f" at {first_names(at_risk)}" if len(loss.clusters) > 1 else ""
+    where = f" at {topic_names(at_risk)}" if len(loss.clusters) > 1 else ""
     return f"; committed offsets{where} (__consumer_offsets) may be lost"
 
 
@@ -287,8 +300,8 @@ def _scope(loss: LossFate, worst: Sequence[tuple[str, str]], preposition: str) -
         return ""
     clusters = list(dict.fromkeys(cluster for cluster, _ in worst))
     if len(worst) == sum(cluster in clusters for cluster, _ in every):
-        return preposition + first_names(clusters)
-    return preposition + first_names([topic for _, topic in worst])
+        return preposition + topic_names(clusters)
+    return preposition + topic_names([topic for _, topic in worst])
 
 
 def _names(lost: Sequence[str]) -> str:

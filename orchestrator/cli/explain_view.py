@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from orchestrator.cli.explain_answers import Answer, ClusterAnswer, Group
-from orchestrator.topology.durability.margin import first_names
+from orchestrator.cli.explain_answers import Answer, ClusterAnswer, Group, topic_names
 from orchestrator.topology.model import Topology
 from orchestrator.wording import and_n_more
 
@@ -70,7 +69,7 @@ def _render_cluster(cluster: ClusterAnswer, console: Console) -> None:
 
 
 def _topics_of(group: Group) -> str:
-    return first_names(group.topics)
+    return topic_names(group.topics)
 
 
 def _render_reason(reason: str, console: Console) -> None:
@@ -103,7 +102,7 @@ def _topics(answers: Sequence[Answer]) -> list[tuple[str, ...]]:
         (
             answer.lost,
             cluster.name,
-            first_names([f"`{topic}`" for topic in group.topics]),
+            topic_names([f"`{topic}`" for topic in group.topics]),
             group.fate.acked_records,
             group.fate.writes,
             group.fate.rpo,

@@ -57,6 +57,12 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
     accept_unproven: bool = ACCEPT_UNPROVEN,
+    keep_tails: Path | None = typer.Option(
+        None,
+        "--keep-tails",
+        metavar="DIR",
+        help="Within a stretched cluster: keep there what Kafka cuts off the logs of a returned site.",
+    ),
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -106,6 +112,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
+            keep_tails=str(keep_tails.absolute()) if keep_tails else "",
         )
         run_request(
             topology, back,
@@ -115,6 +122,9 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     if accept_unproven:
         problem = "is for a file with one cluster and no mirror"
         raise UsageError("--accept-unproven", problem, "no metadata quorum is changed along a mirror")
+    if keep_tails:
+        problem = "is about a returned site of a stretched cluster: this failback is along mirrors"
+        raise UsageError("--keep-tails", problem, "docs/stretched.md says what it does")
     request = FailbackRequest(
         to=to,
         left=left,

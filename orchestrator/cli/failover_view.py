@@ -22,7 +22,6 @@ from orchestrator.runs.engine import RunState, state_from_journal, staying, step
 from orchestrator.runs.held import Holdings
 from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.prices import LEFT_BEHIND, loss_allowed, price_in_words
-from orchestrator.runs.question import next_losses
 from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
 from orchestrator.wording import and_n_more
@@ -44,8 +43,8 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         console.print(f"  [bold]stays[/] {escape(said)}")
     for row in plan.facts.get("stranded", ()):
         console.print(f"  [bold]lost[/]  {escape(row['said'])}")
-    for said in next_losses(plan):
-        console.print(f"  [bold]after[/] {escape(said)}")
+    for row in plan.facts.get("margin", ()):
+        console.print(f"  [bold]after[/] {escape(row['said'])}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
     console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")

@@ -27,9 +27,10 @@ def status(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Tell what losing a source now would cost, and what would refuse the failover."""
+    """Tell what losing a source, or a site of a stretched cluster, would cost now, and what would refuse."""
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
+    from orchestrator.cli.status_cluster import cluster_headline
     from orchestrator.cli.status_headline import headline
     from orchestrator.cli.status_places import place_headline
     from orchestrator.cli.status_view import render_status
@@ -38,6 +39,7 @@ def status(
     topology = given_topology(file)
     found = topology_status(topology, target or None)
     lines = [*map(headline, found["mirrors"]), *map(place_headline, found["places"])]
+    lines += map(cluster_headline, found["clusters"])
     summary = "; ".join(lines)
     emit(
         found,
@@ -46,14 +48,17 @@ def status(
         render=lambda console: render_status(found, console, topology.consumers, full=full),
     )
     if check:
-        raise typer.Exit(readiness([*found["mirrors"], *found["places"]]))
+        lost = [row for cluster in found["clusters"] for row in cluster["if_lost"]]
+        raise typer.Exit(readiness([*found["mirrors"], *found["places"], *lost]))
 
 
 def readiness(mirrors: Iterable[Mapping[str, Any]]) -> int:
     """0 where each source could be failed over from now, 4 where one failover would be refused, 7 where none
-    would and of one that cannot be told. `mirrors`: see `watch.status.topology_status`.
+    would and of one that cannot be told. `mirrors`: see `watch.status.topology_status`; sites of a stretched
+    cluster are told likewise.
 
     Where applications work at the target already, nothing is left to be done: that is refused as well.
     """
     closed = {gate["outcome"] for mirror in mirrors for gate in mirror["would_refuse"]}
+    closed |= {"refused" for row in mirrors if row.get("too_few_voters")}
     return 4 if "refused" in closed else 7 if closed else 0

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from orchestrator.cli.status_cluster import render_cluster
 from orchestrator.cli.status_headline import has_price, headline
 from orchestrator.cli.status_places import consumer_called, place_headline, place_lines
 from orchestrator.cli.tables import Number, Rows, pick_worst, rows_each, total
@@ -48,7 +49,9 @@ def render_status(
     for mirror in status["mirrors"]:
         told = [part.row(**row) for part in parts for row in mirror[part.key]]
         _render_mirror(mirror, told, console, _Room(full=full, rows=at_most))
-    if not status["mirrors"] and status.get("places") == []:
+    for cluster in status.get("clusters", ()):
+        render_cluster(cluster, console, full=full)
+    if not status["mirrors"] and status.get("places") == [] and not status.get("clusters"):
         console.print("[yellow]![/] By this file no application goes anywhere once its cluster is left")
     for place in status.get("places", ()):
         colour = "yellow" if place["would_refuse"] or place.get("open_run") else "green"

@@ -73,7 +73,7 @@ class StartElsewhere(
     @property
     def title(self) -> str:
         """See `Effect`."""
-        return f"Start {plural(len(self.clients), 'application')} of {self.cluster} at {listed(self.sites)}"
+        return f"Start {listed(self.clients)} of {self.cluster} at {listed(self.sites)}"
 
     def frees(self) -> Iterable[Held]:
         """See `Effect`."""

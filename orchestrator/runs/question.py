@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.plan import Plan, Step
 from orchestrator.runs.prices import price_in_words
-from orchestrator.topology.durability.margin import next_loss_in_words
-from orchestrator.topology.durability.values import NextLoss, Stopped
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed, plural
 
@@ -46,7 +44,7 @@ def question_of(plan: Plan) -> Question:
         *_copies(plan),
         *_quorum(plan),
         *(("stranded writes", row["said"]) for row in plan.facts.get("stranded", ())),
-        *(("once it is done", said) for said in next_losses(plan)),
+        *(("once it is done", row["said"]) for row in plan.facts.get("margin", ())),
         ("takes about", f"{plan.predicted.seconds:g} s"),
         *_for_good(step for step in plan.steps if step.irreversible),
     )
@@ -147,15 +145,6 @@ def _copies(plan: Plan) -> Iterator[Row]:
     if found:
         rows = (f"{name} {count}" for name, count in found.items())
         yield "copies of a record once acknowledged, at least", listed(rows, _LISTED)
-
-
-def next_losses(plan: Plan) -> Iterator[str]:
-    """Within a cluster: what each next loss would stop, once the plan is done."""
-    for one in plan.facts.get("margin", ()):
-        stopped = {
-            name: Stopped(its["control_plane"], tuple(its["topics"])) for name, its in one["clusters"].items()
-        }
-        yield next_loss_in_words(NextLoss(tuple(one["next"]), stopped))
 
 
 def _quorum(plan: Plan) -> Iterator[Row]:

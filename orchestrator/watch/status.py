@@ -52,6 +52,7 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.standing_denials import fence_rows
 from orchestrator.verbs.registration import effects_of, effects_with, who_can_move
 from orchestrator.watch.away import away_in_parts
+from orchestrator.watch.cluster_status import cluster_status
 from orchestrator.watch.health import silent_gaps
 from orchestrator.watch.if_lost import groups_told, loss_told, not_movable, plan_if_lost, would_refuse
 from orchestrator.watch.place_status import place_status, unmirrored
@@ -68,9 +69,23 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
     `places`: of each cluster whose consumers would go where no mirror leads from it. Mirrors into a centre
     along which the file sends nobody only copy, and have no row.
 
+    `clusters`: of a file with one cluster and no mirror, see `watch.cluster_status`.
+
     Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
     addresses. A target that does not answer is part of the status, not an error.
     """
+    if topology.is_one_cluster:
+        if target:
+            raise UsageError(f"--target {target}", "the file has no mirror", "leave --target out")
+        holds = _holds(topology)
+        return {
+            "topology": topology.name,
+            **holds,
+            **_fences(topology, holds["holds_problem"]),
+            "mirrors": [],
+            "places": [],
+            "clusters": [cluster_status(topology)],
+        }
     refuse_unsupported(topology, "status")
     places = [place_status(topology, left, entered) for left, entered in unmirrored(topology, target)]
     mirrors = mirrors_told(topology, target)
@@ -80,6 +95,7 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
         **_fences(topology, holds["holds_problem"]),
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors],
         "places": places,
+        "clusters": [],
     }
 
 

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dcctl_log_files import last_batch, values_of
 
 DOCUMENTATION = r"""
 module: dcctl_voters
@@ -60,16 +61,9 @@ QUORUM_LINES = re.compile(
     r"\s*(server\.\d+|group\.\d+|weight\.\d+|controller\.quorum\.(voters|bootstrap\.servers)|process\.roles|"
     r"node\.id|broker\.id|dynamicConfigFile|reconfigEnabled)\s*[=:]"
 )
-VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
 ANSWER_S = 1.0
 POLL_S = 0.1
 LOG_HEADER, LOG_MAGIC = 16, b"ZKLG"
-BATCH_HEADER, BATCH_MAGIC = 61, 2
-
-
-def values_of(text):
-    """The settings of a .properties file; a later one of the same name counts."""
-    return {match[1]: match[2] for match in map(VALUE.match, text.splitlines()) if match}
 
 
 def look(config):
@@ -230,36 +224,6 @@ def metadata_end(folder):
             found = max(found, (int(epoch), int(offset)))
     ends = (last_batch(folder / name) for name in names if name.endswith(".log"))
     return max(found, next((end for end in ends if end is not None), found))
-
-
-def last_batch(path):
-    """Epoch and end of the last whole batch of a segment; None of an empty one."""
-    with path.open("rb") as file:
-        return last_batch_from(file, indexed(path)) or last_batch_from(file, 0)
-
-
-def indexed(path):
-    """The last position in a segment of which its index knows that a batch begins there."""
-    try:
-        raw = path.with_suffix(".index").read_bytes()
-    except OSError:
-        return 0
-    return max([position for _, position in struct.iter_unpack(">ii", raw[: len(raw) // 8 * 8])], default=0)
-
-
-def last_batch_from(file, position):
-    """The same, of the batches from a position on; None where none begins there."""
-    found, size = None, file.seek(0, 2)
-    while position + BATCH_HEADER <= size:
-        file.seek(position)
-        head = file.read(BATCH_HEADER)
-        base, length, epoch, magic = struct.unpack(">qiib", head[:17])
-        (last_delta,) = struct.unpack(">i", head[23:27])
-        position += 12 + length
-        if magic != BATCH_MAGIC or length < BATCH_HEADER - 12 or position > size:
-            break
-        found = epoch, base + last_delta + 1
-    return found
 
 
 def looked_at(servers):

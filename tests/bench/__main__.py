@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import groups, layouts, many_groups, mirrors, start
+from tests.bench import groups, layouts, many_groups, mirrors, start, stretched
 from tests.bench.kafka_client import Comparison, compare
 from tests.bench.syncs import CASES
 
@@ -70,11 +70,13 @@ def main() -> int:
             moved.append(groups.measure(*size))
     if moved:
         console.print(groups.table(moved))
+    within = _stretched(console, with_kafka=not options.no_kafka)
     missed = [problem for row in measured if row["syncs"] == _TEN_MILLION for problem in _missed(row)]
     missed += layouts.missed(files)
     missed += mirrors.missed(many_mirrors)
     missed += many_groups.missed(watched)
     missed += groups.missed(moved) if moved else []
+    missed += within
     for problem in missed:
         console.print(f"[red]missed[/red]: {problem}")
     if not missed:
@@ -95,6 +97,20 @@ def main() -> int:
                 f"failover in under {groups.LIMIT_S:g} s by the clock."
             )
     return 1 if missed else 0
+
+
+def _stretched(console: Console, *, with_kafka: bool) -> list[str]:
+    """Measure and print what is promised within a stretched cluster; returns what is not kept."""
+    plans, asked = [], None
+    for partitions in stretched.PLANNED:
+        with console.status(f"plans for {partitions:,} partitions"):
+            plans.append(stretched.planned(partitions))
+    console.print(stretched.plans_table(plans))
+    if with_kafka:
+        with console.status(f"{stretched.PARTITIONS:,} partitions of a stretched cluster"):
+            asked = stretched.moved()
+        console.print(stretched.cluster_table(asked))
+    return stretched.missed(plans, asked)
 
 
 def _measure(count: int, case: str) -> dict[str, Any]:

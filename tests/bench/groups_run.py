@@ -69,7 +69,7 @@ def main() -> None:
     mirror = estate.replication[0]
     runtime = kafka_runtime("4.3.1", find_java())
     with (
-        tempfile.TemporaryDirectory(prefix="dcctl-bench-", dir=_in_memory()) as folder,
+        tempfile.TemporaryDirectory(prefix="dcctl-bench-", dir=in_memory()) as folder,
         kafka_broker(runtime, Path(folder), brokers=_BROKERS, heap_mb=768, settings=_SETTINGS) as cluster,
     ):
         started = time.perf_counter()
@@ -83,7 +83,7 @@ def main() -> None:
     sys.stdout.write(json.dumps(measured) + "\n")
 
 
-def _in_memory() -> str | None:
+def in_memory() -> str | None:
     """Where a broker makes thousands of logs in seconds: each takes several writes through to the disk."""
     memory = Path("/dev/shm")
     return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30 else None

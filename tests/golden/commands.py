@@ -30,6 +30,7 @@ _TALK = (
     "accept_margin",
     "accept_unproven",
     "evacuate",
+    "keep_tails",
 )
 
 

@@ -34,7 +34,10 @@ def test_a_site_leads_nothing_and_back_everything_is_as_before(
     gaps = dict[str, float]()
     try:
         partitions = topic_partitions(simulation, "main")
-        with Writer(simulation.client_properties("main", "operator"), partitions) as writer:
+        # About 2,000 records a second, each once.
+        operator = simulation.client_properties("main", "operator") | {"enable.idempotence": "true"}
+        began_s = time.time()
+        with Writer(operator, partitions, pause_s=len(partitions) / 2_000) as writer:
 
             def done(what: str, act: Callable[[], object]) -> None:
                 """Do it, and note the longest time between two acknowledgements until all are written again."""
@@ -68,12 +71,14 @@ def test_a_site_leads_nothing_and_back_everything_is_as_before(
                 name: topic.replicas for name, topic in before.topics.items()
             }
             assert led_at(after) == led_at(before)
+            ended_s = time.time()
         acked = writer.ledger.numbers()
         found = records_read(simulation, "main", acked)
         assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        rate = writer.ledger.count / (ended_s - began_s)
         told = ", ".join(f"{what} {gap_s:.2f} s" for what, gap_s in gaps.items())
         print(
-            f"{layout}: {writer.ledger.count:,} records acknowledged, none missing; longest time between two "
+            f"{layout}: {writer.ledger.count:,} records acknowledged, {rate:,.0f} a second, none missing; longest time between two "
             f"acknowledgements of a partition: {told}",
             file=sys.__stderr__,
         )

@@ -1,4 +1,4 @@
-"""An application that writes with acks=all through the loss of a site, and remembers what it was told."""
+"""An application that writes through the loss of a site, and remembers what it was told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from confluent_kafka import KafkaError, Message, Producer
 from orchestrator.adapters.kafka.client import logger
 from orchestrator.values import TopicPartition
 
-_PAUSE_S = 0.05
 # Whatever is not acknowledged by then is given up: present or absent, it is no loss.
 _GIVE_UP_MS = 8_000
 
@@ -22,10 +21,11 @@ _GIVE_UP_MS = 8_000
 class Ledger:
     """What was acknowledged: partition -> sequence number -> Unix time at which it had been sent.
 
-    `longest_gap_s`: the longest time between two acknowledgements of one partition.
+    `answered_at_s`: likewise, when it was acknowledged. `longest_gap_s`: the longest time between two acknowledgements of one partition.
     """
 
     acked: dict[TopicPartition, dict[int, float]] = field(default_factory=dict)
+    answered_at_s: dict[TopicPartition, dict[int, float]] = field(default_factory=dict)
     acked_at_s: dict[TopicPartition, float] = field(default_factory=dict)
     given_up: int = 0
     longest_gap_s: float = 0.0
@@ -41,6 +41,7 @@ class Ledger:
                 return
             self.acked.setdefault(partition, {})[number] = sent_at_s
             now_s = time.time()
+            self.answered_at_s.setdefault(partition, {})[number] = now_s
             self.longest_gap_s = max(self.longest_gap_s, now_s - self.acked_at_s.get(partition, now_s))
             self.acked_at_s[partition] = now_s
 
@@ -66,11 +67,21 @@ class Ledger:
 
 
 class Writer:
-    """Writes one record to each partition in turn, twenty times a second, until it is stopped."""
+    """Writes one record to each partition in turn, every `pause_s` seconds, until it is stopped.
 
-    def __init__(self, properties: Mapping[str, str], partitions: Collection[TopicPartition]) -> None:
+    With acks=all, unless `properties` say otherwise. Records are numbered from `numbered_from` on.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str | int],
+        partitions: Collection[TopicPartition],
+        numbered_from: int = 0,
+        pause_s: float = 0.05,
+    ) -> None:
         self.ledger = Ledger()
         self.partitions = frozenset(partitions)
+        self._number, self._pause_s = numbered_from, pause_s
         settings = {
             "acks": "all",
             "message.timeout.ms": _GIVE_UP_MS,
@@ -80,7 +91,7 @@ class Writer:
             "topic.metadata.refresh.interval.ms": 1000,
             "reconnect.backoff.max.ms": 500,
         }
-        self._producer = Producer({**properties, **settings}, logger=logger)
+        self._producer = Producer({**settings, **properties}, logger=logger)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -108,11 +119,10 @@ class Writer:
             time.sleep(0.1)
 
     def _run(self) -> None:
-        number = 0
-        while not self._stop.wait(_PAUSE_S):
-            number += 1
+        while not self._stop.wait(self._pause_s):
+            self._number += 1
             for partition in sorted(self.partitions):
-                self._send(partition, number)
+                self._send(partition, self._number)
             self._producer.poll(0)
 
     def _send(self, partition: TopicPartition, number: int) -> None:

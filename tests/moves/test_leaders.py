@@ -105,7 +105,12 @@ WITHOUT_DC1 = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc
 def test_servers_of_a_lost_site_run_again_before_what_waits_for_them() -> None:
     """With whoever is back: the last host may be under repair for a week."""
     plan = put_back_after_a_loss({"broker-1": "dc1"}, WITHOUT_DC1)
-    assert [step.action for step in plan.steps] == ["let-sites-run", "await-in-sync", "elect-preferred"]
+    assert [step.action for step in plan.steps] == [
+        "count-tails",
+        "let-sites-run",
+        "await-in-sync",
+        "elect-preferred",
+    ]
     assert outcome_of(plan, "sites-returned") == "ok"
     assert outcome_of(put_back_after_a_loss({"broker-2": "dc2"}, WITHOUT_DC1), "sites-returned") == "refused"
 

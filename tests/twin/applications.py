@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,8 @@ from orchestrator.snapshot.clients import producer_client, producer_clients
 from orchestrator.topology.counterparts import counterparts_read
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
-from orchestrator.values import TopicPartition
-from tests.twin.clusters import State, TwinCluster, TwinRecord
+from orchestrator.values import ReplicaEnd, TopicPartition
+from tests.twin.clusters import Log, State, TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import Record
 
@@ -369,9 +369,11 @@ class TwinPlaybooks:
         timeout_s: float,  # noqa: ARG002 - it is done at once
         is_cancelled: Callable[[], bool],  # noqa: ARG002 - it is done at once
     ) -> HostsTold:
-        """`voters.yml`: at all hosts each of the four things before the next."""
+        """`voters.yml`: at all hosts each of the four things before the next; `replica-logs.yml` reads alone."""
         sites = variables["datacenters"]
         away = {f"host-{dc}": "no route to host" for dc in sites if self._applications.reach[dc] != "up"}
+        if name == "replica-logs.yml":
+            return HostsTold(self._logs_told({*sites} - {host.removeprefix("host-") for host in away}), away)
         if away and len(variables) > 1:
             return HostsTold({}, away)
         clusters = self._applications.clusters.values()
@@ -404,6 +406,22 @@ class TwinPlaybooks:
             host["servers"][server] = voter.told()
         return HostsTold(told, away)
 
+    def _logs_told(self, sites: Collection[str]) -> dict[str, Any]:
+        """The logs of brokers at these sites: one that was left behind ends where it was."""
+        told: dict[str, Any] = {}
+        for cluster in self._applications.clusters.values():
+            for number, broker in cluster.brokers.items():
+                if broker.dc in sites:
+                    host = told.setdefault(f"host-{broker.dc}", {"dc": broker.dc, "servers": {}})
+                    logs = {
+                        f"{name}-{at}": _log_told(log, number)
+                        for name, topic in cluster.topics.items()
+                        for at, log in enumerate(topic.logs)
+                        if number in log.replicas
+                    }
+                    host["servers"][f"broker-{number}"] = {"id": number, "logs": logs}
+        return told
+
     def run_own(
         self,
         playbook: Path,
@@ -422,3 +440,10 @@ class TwinPlaybooks:
             failed=lambda why: PlaybookError(f"playbook {playbook}", why),
         )
         return frozenset({"localhost"})
+
+
+def _log_told(log: Log, broker: int) -> dict[str, Any]:
+    left = log.behind.get(broker)
+    if isinstance(left, ReplicaEnd):
+        return {"epoch": left.leader_epoch, "end": left.log_end, "epochs": []}
+    return {"epoch": log.epoch, "end": log.end, "epochs": sorted(map(list, log.epochs.items()))}

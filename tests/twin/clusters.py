@@ -315,10 +315,15 @@ class TwinCluster:
         if leader != -1 and all(self.brokers[number].state == "up" for number in isr):
             log.hidden = 0
 
+    def would_elect(self, tp: TopicPartition) -> bool:
+        """Whether the first replica is in sync, and does not lead yet."""
+        log = self.log(tp)
+        return log is not None and log.replicas[0] in log.isr and log.leader != log.replicas[0]
+
     def elect_preferred(self, tp: TopicPartition) -> None:
         """The first replica leads, if it is in sync."""
         log = self.log(tp)
-        if log is not None and log.replicas[0] in log.isr and log.leader != log.replicas[0]:
+        if log is not None and self.would_elect(tp):
             log.leader = log.replicas[0]
             log.begin_epoch()
 

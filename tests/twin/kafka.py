@@ -103,6 +103,8 @@ class TwinKafka(Asked):
         doing = "electing preferred leaders"
         self.reached(doing, timeout_s)
         for tp in sorted(set(partitions)):
+            if not self.cluster.would_elect(tp):
+                continue
             self.record.do(
                 "elect leader",
                 self.name,

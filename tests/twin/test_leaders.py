@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -338,3 +339,17 @@ def test_killed_anywhere_it_is_gone_on_with_or_taken_back(estates: Estates, name
     for number, harm in each(estates, KILLED[name]):
         gone_on_with(estates, KILLED[name], number, harm)
         taken_back(estates, KILLED[name], number, harm)
+
+
+def test_applications_leave_one_after_the_other(estates: Estates) -> None:
+    """Each is seen at work before the next is stopped."""
+    operator = stretched(estates)
+    assert operator.evacuate("dc1").outcome == "ok"
+    begun = [e for e in operator.events if e.kind == "step-intent" and e.step]
+    stops = [e.step for e in begun if e.step.startswith("stop-applications-")]
+    assert len(stops) > 1
+    for before, step in pairwise(stops):
+        seen = before.replace("stop-applications", "record-applications-seen")
+        outcome = next(e for e in operator.events if e.step == seen and e.outcome)
+        assert outcome.outcome == "ok"
+        assert outcome.sequence < next(e.sequence for e in begun if e.step == step)

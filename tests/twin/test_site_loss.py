@@ -275,9 +275,9 @@ def test_what_the_next_loss_would_stop_is_told_and_asks_for_no_word(estates: Est
         "ok",
         True,
     )
-    found = {tuple(one["next"]): one["clusters"]["main"] for one in operator.plan.facts["margin"]}
+    found = {tuple(one["next"]): one for one in operator.plan.facts["margin"]}
     assert found["broker 3", "broker 4"]["control_plane"] is None
-    voters = next(its for names, its in found.items() if "a controller at witness" in names)
+    voters = next(its for names, its in found.items() if "a voter at witness" in names)
     assert voters["control_plane"] == "lost"
 
 
@@ -408,3 +408,32 @@ def test_killed_anywhere_it_is_gone_on_with_or_taken_back(estates: Estates, name
     for number, harm in each(estates, KILLED[name]):
         gone_on_with(estates, KILLED[name], number, harm)
         taken_back(estates, KILLED[name], number, harm)
+
+
+def test_what_returned_logs_hold_beyond_their_leaders_is_counted_before_brokers_start(
+    estates: Estates, tmp_path: Path
+) -> None:
+    """Leaders of the lost site had taken records alone. What was to be kept and cannot be keeps them waiting."""
+    operator = returned(estates)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    begun = log.epochs[log.epoch]
+    log.behind = {1: ReplicaEnd(log.epoch - 1, begun + 40)}
+    main.brokers[1].state = "gone"
+    operator.estate.live(3)
+    result = operator.lead_as_before("main", keep_tails=str(tmp_path / "kept"))
+    assert result.outcome == "incomplete"
+    said = {event.step: event.message for event in operator.events if event.outcome}
+    rows = f"orders-0 of broker 1 40 from {begun:,} on; not counted: broker 2 is up"
+    assert f"40 records beyond the leaders', to be cut off: {rows}" in said["count-tails"]
+    assert "let-sites-run" not in said
+
+
+def test_hosts_that_do_not_answer_keep_no_site_away(estates: Estates) -> None:
+    """What their logs hold is not counted, and that is said."""
+    operator = returned(estates)
+    operator.estate.applications.reach["dc1"] = "gone"
+    operator.lead_as_before("main")
+    said = {event.step: event.message for event in operator.events if event.outcome}
+    assert "not counted: host-dc1: no route to host" in said["count-tails"]
+    assert said["let-sites-run"] == "servers of main may run at dc1"

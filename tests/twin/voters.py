@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,12 +16,19 @@ from orchestrator.ports.voters import Voter
 from orchestrator.topology.model import Cluster
 
 State = Literal["up", "silent", "gone"]
-_LIBRARY = Path(__file__).parents[2] / "playbooks" / "library"
+_PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 
 
 def module(name: str) -> Any:
-    """One of the modules that playbooks bring to hosts."""
-    spec = importlib.util.spec_from_file_location(name, _LIBRARY / f"{name}.py")
+    """One of the modules that playbooks bring to hosts; what these share is where Ansible puts it."""
+    shared = "ansible.module_utils.dcctl_log_files"
+    if shared not in sys.modules:
+        sys.modules[shared] = _loaded(shared, _PLAYBOOKS / "module_utils" / "dcctl_log_files.py")
+    return _loaded(name, _PLAYBOOKS / "library" / f"{name}.py")
+
+
+def _loaded(name: str, file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)

@@ -21,9 +21,9 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.durability.shapes import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from orchestrator.topology.instances import is_free, serving_sites, sites_of
 from orchestrator.topology.model import Consumer, Producer, Topology
-from orchestrator.wording import listed, plural
+from orchestrator.wording import listed
 
-_Found = dict[tuple[tuple[str, ...], tuple[str, ...], bool], list[tuple[Item, str]]]
+_Found = dict[tuple[tuple[str, ...], tuple[str, ...], bool, str], list[tuple[Item, str]]]
 """Who goes from which sites to which, and whether that is home."""
 
 
@@ -59,10 +59,12 @@ class Leaving:
     @property
     def said(self) -> str:
         """For the first line of a plan; empty where there is nothing to say."""
+        entered: dict[tuple[str, ...], list[str]] = {}
+        for one in self.going:
+            entered.setdefault(one.way.entered.sites, []).extend(one.programs)
         found = [
-            f"{listed(one.programs)} {'start' if len(one.programs) > 1 else 'starts'} at "
-            f"{listed(one.way.entered.sites)}"
-            for one in self.going
+            f"{listed(programs)} {'start' if len(programs) > 1 else 'starts'} at {listed(sites)}"
+            for sites, programs in entered.items()
         ]
         reasons: dict[str, list[str]] = {}
         for program, why in self.left_out.items():
@@ -101,11 +103,15 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sites:
-    """`left`: those that applications leave, `off`: at which no server runs, `evacuated`: taken last."""
+    """`left`: those that applications leave, `off`: at which no server runs, `evacuated`: taken last.
+
+    `one_by_one`: each application goes by itself.
+    """
 
     left: tuple[str, ...]
     off: tuple[str, ...] = ()
     evacuated: tuple[str, ...] = ()
+    one_by_one: bool = False
 
     @property
     def gone(self) -> frozenset[str]:
@@ -134,7 +140,8 @@ def leaving(topology: Topology, them: Participants, seen: Snapshot, cluster: str
         others.sort(key=lambda dc: (dc not in here, dc in sites.evacuated, dc not in homes))
         to = next((dc for dc in others if _runs(hosts.value or (), program, dc)), None)
         if to is not None:
-            found.setdefault((here, (to,), to in homes), []).append((item, program))
+            alone = program if sites.one_by_one else ""
+            found.setdefault((here, (to,), to in homes, alone), []).append((item, program))
         elif not others:
             left_out[program] = "no other site has brokers"
         else:
@@ -162,7 +169,7 @@ def coming_home(topology: Topology, them: Participants, seen: Snapshot, cluster:
         elif not any(_runs(hosts.value, program, home) for home in homes):
             left_out[program] = f"no host at {listed(homes)} has it"
         else:
-            found.setdefault(((here,), homes, True), []).append((item, program))
+            found.setdefault(((here,), homes, True, ""), []).append((item, program))
     return Leaving(
         going=_goings(topology, cluster, found, reach="whole"),
         left_out=left_out,
@@ -182,11 +189,13 @@ def go_elsewhere(
 ) -> list[After]:
     """Their steps: stopped where they are (`stops`: their site is there), started elsewhere, seen at work.
 
-    Whom `waiting` keeps from working is started, and not waited for. Returns what comes behind all of it.
+    Where they are stopped one goes after the other. Whom `waiting` keeps from working is started, and not
+    waited for. Returns what comes behind all of it.
     """
     seen: list[Handle[Any]] = []
     for one in leaving.going:
-        order = _stop(book, one, after) if stops else list(after)
+        before = [behind(seen[-1], because="one at a time: the others work on")] if stops and seen else after
+        order = _stop(book, one, before) if stops else list(after)
         cluster, at = one.way.left.cluster, dict.fromkeys(one.programs, one.way.entered.sites[0])
         if one.is_home:
             found = _start(book, them, one, order, waiting)
@@ -227,9 +236,7 @@ def _record_home(book: Runbook, one: Going, seen: Sequence[Handle[Any]]) -> Hand
 def _stop(book: Runbook, one: Going, after: Sequence[After]) -> list[After]:
     way = one.way
     stop = StopClients(cluster=way.left.cluster, clients=one.programs, sites=way.left.sites)
-    title = (
-        f"Stop {plural(len(one.programs), 'application')} of {way.left.cluster} at {listed(way.left.sites)}"
-    )
+    title = f"Stop {listed(one.programs)} of {way.left.cluster} at {listed(way.left.sites)}"
     stopped = book.add(stop, id=way.id("stop-applications"), title=title, after=after)
     return [behind(stopped, because="an application that stops cleanly commits what it has processed")]
 
@@ -283,7 +290,8 @@ def _goings(
     reach: Reach,
 ) -> tuple[Going, ...]:
     goings = []
-    for number, ((left, entered, is_home), who) in enumerate(found.items()):
+    for number, ((left, entered, is_home, alone), who) in enumerate(found.items()):
+        several = f"-{entered[0]}-{number + 1}" if len(found) > 1 else ""
         way = Way(
             topology=topology,
             left=Place(cluster, left),
@@ -291,7 +299,7 @@ def _goings(
             reach=reach,
             items=tuple(item for item, _ in who),
             home=cluster,
-            mark=f"-{entered[0]}-{number + 1}" if len(found) > 1 else "",
+            mark=f"-{alone}" if alone else several,
         )
         programs = tuple(program for _, program in who)
         goings.append(Going(way=way, programs=programs, is_home=is_home))

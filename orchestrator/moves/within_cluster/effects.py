@@ -22,11 +22,13 @@ from orchestrator.moves.within_cluster.quorum.effects import (
 )
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
+from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.runs.registry import Registry
 
 WITHIN_CLUSTER_EFFECTS = Registry(
     AwaitInSync,
     AwaitLeaders,
+    CountTails,
     ElectPreferred,
     ElectUnclean,
     FenceSite,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.batches import asked_for
+from orchestrator.moves.within_cluster.order import assigned
 from orchestrator.moves.within_cluster.preferred import Displaced, displaced
+from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Effect, Nothing, Outcome, Partial, Running, Verified
 from orchestrator.runs.ports import Clusters
 from orchestrator.wording import listed, plural
@@ -27,7 +29,7 @@ class ElectPreferred(
     timeout_s=120.0,
     stays="any replica in sync may lead, and no record is lost by it",
 ):
-    """Of every topic, Kafka's own too. Which partitions that means is looked at when it is made."""
+    """Of every topic, Kafka's own too."""
 
     cluster: str
 
@@ -44,7 +46,7 @@ class ElectPreferred(
             count, rows = _seen(run, self.cluster)
             return not any(one.could_lead for one in rows)
 
-        run.await_true(is_settled, run.timeout_s / 2, poll_s=_POLL_S)
+        await_answered(run, is_settled, run.timeout_s / 2, poll_s=_POLL_S)
         left = [one for one in rows if one.could_lead]
         if left:
             said = f"{plural(len(left), 'partition')} of {self.cluster} did not change leaders"
@@ -53,10 +55,13 @@ class ElectPreferred(
 
 
 def elect_preferred(run: Running, cluster: str) -> Outcome[Nothing]:
-    """Ask for the election of each partition that its preferred replica could lead, and does not."""
+    """Ask for the election of every partition: the controller knows which of them it means.
+
+    A broker may not have heard yet who stands first in an assignment that has just been changed.
+    """
     kafka = run.port(Clusters).cluster(cluster)
-    wanted = [one.partition for one in _seen(run, cluster)[1] if one.could_lead]
-    return asked_for(run, wanted, kafka.elect_preferred, "election", at_once=_AT_ONCE)
+    every = [one.partition for one in assigned(kafka.placement()) if one.replicas]
+    return asked_for(run, every, kafka.elect_preferred, "election", at_once=_AT_ONCE)
 
 
 def in_words(count: int, rows: list[Displaced]) -> str:

@@ -12,6 +12,7 @@ from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import Assigned, Replicas, assigned, orders_of, restored
 from orchestrator.moves.within_cluster.reordering import awaited, reordered
 from orchestrator.moves.within_cluster.unclean import Ends, choices, led_by_nobody
+from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.ports.servers import Placement, ReplicaEnds
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -160,7 +161,7 @@ class ElectUnclean(
             led.update({one.partition: one.leader for one in assigned(placement) if one.partition in chosen})
             return all(leader in placement.living for leader in led.values())
 
-        if not run.await_true(is_led, run.timeout_s / 2, poll_s=_POLL_S):
+        if not await_answered(run, is_led, run.timeout_s / 2, poll_s=_POLL_S):
             left = [f"{tp}" for tp, leader in led.items() if leader < 0]
             return Unknown(f"still led by nobody: {listed(left)}")
         others = [f"{tp} by broker {led[tp]}, not {who}" for tp, who in chosen.items() if led[tp] != who]

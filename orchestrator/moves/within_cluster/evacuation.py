@@ -6,7 +6,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.gates import nothing_reassigned, site_evacuable
-from orchestrator.moves.within_cluster.margin import margin_after_evacuation
+from orchestrator.moves.within_cluster.margin_after import margin_after_evacuation
 from orchestrator.moves.within_cluster.order import evacuated, led_at
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -42,7 +42,11 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         them,
         seen,
         cluster,
-        Sites(left=(site, *(away.sites if away else ())), off=sites_off_of(seen, cluster)),
+        Sites(
+            left=(site, *(away.sites if away else ())),
+            off=sites_off_of(seen, cluster),
+            one_by_one=True,
+        ),
     )
     done = f"no partition of {cluster} is led at {site}, or preferred there"
     done = "" if led or reordered or gone.going else done

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import not_in_sync, unseen_in_words, without_sites
+from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import (
@@ -33,7 +34,7 @@ from orchestrator.wording import listed, plural
 
 KEY = "min.insync.replicas"
 _AT_ONCE = 500
-_SETTLED_S = 15.0
+_SETTLED_S = 30.0
 _POLL_S = 0.5
 _ASK_S = 5.0
 
@@ -252,7 +253,7 @@ class SeeWritable(
             waiting[:] = [name for name in stopped(placement, wanted) if name not in self.but_for]
             return not waiting
 
-        if run.await_true(is_written, _SETTLED_S, poll_s=_POLL_S):
+        if await_answered(run, is_written, _SETTLED_S, poll_s=_POLL_S):
             away = listed(dict.fromkeys(tp.topic for tp in all_away(kafka.placement())))
             told = f"; partitions of {away} have no replica that is up, and wait for one" if away else ""
             return Done(Nothing(), f"every partition of {self.cluster} has replicas enough in sync{told}")
@@ -294,7 +295,7 @@ def _left(
         left = _back(kafka, before, lowered)
         return not left
 
-    run.await_true(is_back, _SETTLED_S, poll_s=_POLL_S)
+    await_answered(run, is_back, _SETTLED_S, poll_s=_POLL_S)
     return left
 
 
@@ -307,6 +308,6 @@ def _seen(run: Running, cluster: str, wanted: Mapping[str, str]) -> Outcome[Noth
         wrong[:] = [name for name, value in wanted.items() if found.get(name, {}).get(KEY) != value]
         return not wrong
 
-    if run.await_true(is_in_force, _SETTLED_S, poll_s=_POLL_S):
+    if await_answered(run, is_in_force, _SETTLED_S, poll_s=_POLL_S):
         return Done(Nothing(), f"{KEY} of {plural(len(wanted), 'topic')} in force")
     return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")

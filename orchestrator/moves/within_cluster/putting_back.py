@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import coming_home, go_home
@@ -30,10 +31,13 @@ from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
+from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.ports.voters import VotersSeen
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.wording import listed
@@ -85,31 +89,17 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         done += home.said
     book, order = Runbook(), list[After]()
     voters = view.voters.value
+    is_to_do = not is_done(gates, done)
+    if is_to_do and off and _can_be_read(topology, request):
+        order = _count_tails(book, request, off)
     if quorum.formed is not None and voters is not None and _are_all(voters, described):
-        with book.section("one quorum", on_failure="stop"):
+        with book.section("one quorum", on_failure="stop", after=order):
             whole = restore_quorum(book, cluster, described, voters, quorum)
             order = [behind(whole, because="brokers that were away need the quorum")]
-    if not is_done(gates, done) and (off or order):
-        with book.section("in sync", on_failure="stop"):
-            if off:
-                let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
-                order = [behind(let, because="guards start brokers that were away once they may run")]
-            synced = book.add(AwaitInSync(cluster=cluster), after=order)
-            order = [behind(synced, because="every replica is in sync, and counts again")]
-    if not is_done(gates, done):
-        with book.section("lead as before", on_failure="stop"):
-            if lowered is not None:
-                back = RestoreMinInsync(
-                    cluster=cluster, before=dict(lowered.before), lowered=dict(lowered.lowered)
-                )
-                order = [
-                    behind(book.add(back, after=order), because="every replica is in sync, and counts again")
-                ]
-            if away is not None:
-                restore = RestoreOrder(cluster=cluster, sites=away.sites, orders=dict(away.orders))
-                order = [behind(book.add(restore, after=order), because="who stands first is elected")]
-            elected = book.add(ElectPreferred(cluster=cluster), after=order)
-            order = [behind(elected, because="who leads is as before when applications come")]
+    if is_to_do and (off or order):
+        order = _come_in_sync(book, cluster, off, order)
+    if is_to_do:
+        order = _lead_as_before(book, cluster, lowered, away, order)
         if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
                 go_home(book, them, home, cluster, after=order)
@@ -126,6 +116,42 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         "applications_left": dict(home.left_out),
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+
+
+def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -> list[After]:
+    with book.section("what is cut off", on_failure="stop"):
+        counted = book.add(CountTails(cluster=request.cluster, sites=off, keep_in=request.keep_tails))
+    return [behind(counted, because="Kafka cuts it off as their brokers start")]
+
+
+def _come_in_sync(book: Runbook, cluster: str, off: tuple[str, ...], order: Sequence[After]) -> list[After]:
+    with book.section("in sync", on_failure="stop"):
+        if off:
+            let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
+            order = [behind(let, because="guards start brokers that were away once they may run")]
+        synced = book.add(AwaitInSync(cluster=cluster), after=order)
+    return [behind(synced, because="every replica is in sync, and counts again")]
+
+
+def _lead_as_before(
+    book: Runbook,
+    cluster: str,
+    lowered: MinInsyncLowered | None,
+    away: Evacuated | None,
+    order: Sequence[After],
+) -> list[After]:
+    with book.section("lead as before", on_failure="stop"):
+        if lowered is not None:
+            back = RestoreMinInsync(
+                cluster=cluster, before=dict(lowered.before), lowered=dict(lowered.lowered)
+            )
+            restored = book.add(back, after=order)
+            order = [behind(restored, because="every replica is in sync, and counts again")]
+        if away is not None:
+            restore = RestoreOrder(cluster=cluster, sites=away.sites, orders=dict(away.orders))
+            order = [behind(book.add(restore, after=order), because="who stands first is elected")]
+        elected = book.add(ElectPreferred(cluster=cluster), after=order)
+    return [behind(elected, because="who leads is as before when applications come")]
 
 
 def _plan_servers_alone(
@@ -153,6 +179,14 @@ def _plan_servers_alone(
         "applications_left": {},
     }
     return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
+
+
+def _can_be_read(topology: Topology, request: PutBackRequest) -> bool:
+    """Whether hosts can be asked for logs. Raises `UsageError` where these are to be kept, and cannot."""
+    if not topology.inventory and request.keep_tails:
+        problem = "no host can be asked for it: the topology file names no inventory"
+        raise UsageError("--keep-tails", problem, "inventory: PATH in the topology file")
+    return bool(topology.inventory)
 
 
 def _guards(seen: Snapshot, cluster: str) -> Mapping[str, SiteGuardSaid]:

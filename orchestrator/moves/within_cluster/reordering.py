@@ -18,6 +18,7 @@ from orchestrator.moves.within_cluster.order import (
     restored,
     unseen_in_words,
 )
+from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -198,7 +199,7 @@ class SeeNoneLed(
             led[:] = led_at(_placement(run, self.cluster), self.site)
             return not led
 
-        if run.await_true(is_none_led, run.timeout_s / 2, poll_s=_POLL_S):
+        if await_answered(run, is_none_led, run.timeout_s / 2, poll_s=_POLL_S):
             return Done(Nothing(), f"no partition of {self.cluster} is led at {self.site}")
         again = (
             f"; once more takes along what has come meanwhile: dcctl switchover FILE --evacuate {self.site}"
@@ -239,7 +240,7 @@ def awaited(run: Running, cluster: str, left_of: Callable[[Placement], Moves]) -
         left[:] = sorted(left_of(_placement(run, cluster)))
         return not left
 
-    run.await_true(is_done, run.timeout_s / 4, poll_s=_POLL_S)
+    await_answered(run, is_done, run.timeout_s / 4, poll_s=_POLL_S)
     return left
 
 

@@ -99,8 +99,13 @@ class SiteLossRequest(ClusterRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class PutBackRequest(ClusterRequest):
-    """What was evacuated and lowered, as it was. `accept_unproven`: see `SiteLossRequest`."""
+    """What was evacuated and lowered, as it was.
 
+    `keep_tails`: an absolute folder for what Kafka will cut off the logs of returned brokers; none if empty.
+    `accept_unproven`: see `SiteLossRequest`.
+    """
+
+    keep_tails: str = ""
     accept_unproven: bool = False
 
     @property

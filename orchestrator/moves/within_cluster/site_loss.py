@@ -16,7 +16,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     quorum_continues,
     site_attested,
 )
-from orchestrator.moves.within_cluster.margin import Done, margin_after_loss, margin_as_json, margin_of
+from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_as_json, margin_of
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -118,7 +118,6 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     then = Done(
         placement=as_if_led(placement, unclean),
         min_insync={**min_insync, **to_lower},
-        waits=stays,
         lost={*sites, *forced},
         is_alone=is_alone,
     )

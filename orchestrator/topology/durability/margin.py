@@ -10,9 +10,6 @@ from orchestrator.topology.durability.fates import ClusterState, Fate, topic_fat
 from orchestrator.topology.durability.losses import Loss, Server
 from orchestrator.topology.durability.shapes import Shape
 from orchestrator.topology.durability.values import ControlPlane, NextLoss, Stopped
-from orchestrator.wording import listed
-
-_NAMED_AT_MOST = 3
 
 States = Callable[[Loss], Mapping[str, ClusterState]]
 """Each cluster after a loss."""
@@ -50,22 +47,6 @@ def margin_after(
                 found[key] = (_told(stops, topics), [])
             found[key][1].extend(names)
     return tuple(NextLoss(tuple(names), stopped) for stopped, names in found.values())
-
-
-def next_loss_in_words(one: NextLoss, *, is_of_many: bool = False) -> str:
-    """For a sentence; `is_of_many`: clusters are named."""
-    stopped = []
-    for name, its in one.clusters.items():
-        of = f" of {name}" if is_of_many else ""
-        stopped += [f"the control plane{of}"] if its.control_plane else []
-        stopped += [f"writes to {first_names(its.topics)}{of}"] if its.topics else []
-    any_of = "one of " if len(one.names) > 1 else ""
-    return f"then the loss of {any_of}{first_names(one.names)} would stop {', and '.join(stopped)}"
-
-
-def first_names(names: Sequence[str], at_most: int = _NAMED_AT_MOST) -> str:
-    """`orders, payments and 9,998 more`: one alone is named rather than counted."""
-    return listed(names, at_most if len(names) > at_most + 1 else len(names))
 
 
 def _told(

@@ -11,6 +11,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.ports import Hosts
 from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
+from orchestrator.ports.replica_logs import LogHosts
 from orchestrator.ports.servers import Kafka
 from orchestrator.ports.voters import VoterHosts
 from orchestrator.runs.acting import EffectActions
@@ -26,6 +27,7 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.client_hosts import ClientsOnHosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
+from orchestrator.verbs.live.log_hosts import LogsOnHosts
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
@@ -55,6 +57,7 @@ class ClusterSession(RunSession):
         super().__init__(*words, **named)
         self._own: Mapping[type[Any], Any] = {
             VoterHosts: HostsOfVoters(self.servers, self.topology, self.folder, self.is_cancelled),
+            LogHosts: LogsOnHosts(self.servers, self.topology, self.folder, self.is_cancelled),
             Hosts: ClientsOnHosts(self, hosts),
         }
 

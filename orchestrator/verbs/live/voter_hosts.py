@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,36 +10,25 @@ from pydantic import TypeAdapter
 from orchestrator.errors import PlaybookError
 from orchestrator.ports.hosts import HostsTold
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
-from orchestrator.runs.live.servers import Servers
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S
-from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.asked_hosts import AskedHosts
 
 _PLAYBOOK = "voters.yml"
 _CHANGES: TypeAdapter[dict[str, FileChange]] = TypeAdapter(dict[str, FileChange])
 
 
-class HostsOfVoters:
-    """See `ports.voters.VoterHosts`. `folder`: where all that is said is kept; none for a look alone."""
-
-    def __init__(
-        self,
-        servers: Servers,
-        topology: Topology,
-        folder: Path | None = None,
-        is_cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._servers, self._topology = servers, topology
-        self._folder, self._is_cancelled = folder, is_cancelled
+class HostsOfVoters(AskedHosts):
+    """See `ports.voters.VoterHosts`."""
 
     def read(self, sites: Sequence[str], *, timeout_s: float) -> VotersSeen:
         """See `VoterHosts`."""
-        return self._seen(self._asked(sites, {}, "read-voters", timeout_s))
+        return self._seen(self._asked(_PLAYBOOK, sites, {}, "read-voters", timeout_s))
 
     def stop(
         self, sites: Sequence[str], servers: Sequence[str], *, name: str, timeout_s: float
     ) -> VotersSeen:
         """See `VoterHosts`."""
-        asked = self._asked(sites, {"stop": list(servers), "read": list(servers)}, name, timeout_s)
+        asked = self._asked(_PLAYBOOK, sites, {"stop": list(servers), "read": list(servers)}, name, timeout_s)
         return _whole(self._seen(asked))
 
     def start(
@@ -67,28 +54,12 @@ class HostsOfVoters:
             "await_leader_s": await_leader_s,
             "leaders_before": dict(leaders_before),
         }
-        return _whole(self._seen(self._asked(sites, doing, name, timeout_s)))
+        return _whole(self._seen(self._asked(_PLAYBOOK, sites, doing, name, timeout_s)))
 
     def answering(self, addresses: Sequence[str]) -> tuple[str, ...]:
         """See `VoterHosts`."""
         found = self._servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
         return tuple(sorted(address for address, answer in found.items() if answer == "yes"))
-
-    def _asked(
-        self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float
-    ) -> HostsTold:
-        if not self._topology.inventory:
-            problem = "the topology file names no inventory: the hosts of voters cannot be reached"
-            raise PlaybookError(f"playbook {_PLAYBOOK}", problem, "inventory: PATH in the topology file")
-        with tempfile.TemporaryDirectory(prefix="dcctl-voters-") as scratch:
-            return self._servers.playbooks.ask(
-                _PLAYBOOK,
-                inventory=Path(self._topology.inventory),
-                variables={"datacenters": list(sites), **doing},
-                folder=(self._folder or Path(scratch)) / "playbooks" / name,
-                timeout_s=timeout_s,
-                is_cancelled=self._is_cancelled,
-            )
 
     @staticmethod
     def _seen(asked: HostsTold) -> VotersSeen:

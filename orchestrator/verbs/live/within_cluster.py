@@ -192,6 +192,30 @@ class WithinCluster(OnOneCluster):
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 
 
+class _AsItIs(WithinCluster):
+    """One cluster with the voters of every site, as far as hosts tell of them; nothing is asked for."""
+
+    def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
+        """See `WithinCluster`; beside that the hosts of applications."""
+        hosts = partial(client_hosts, self.servers, self.topology)
+        return replace(self._look(estate, own_lock), inventory=asked("inventory", hosts, self.servers.clock))
+
+    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
+        every = self.topology.clusters[self.cluster].datacenters if self.topology.inventory else ()
+        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
+        return _Quorum((), every, known=known)
+
+
+def look_at(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> Snapshot:
+    """One cluster as it is now. Takes no lock and changes nothing."""
+    procedure = _AsItIs(topology, LeadersRequest(cluster=cluster), servers=servers)
+    estate = procedure.open_estate()
+    try:
+        return procedure.observe(estate, own_lock=False, own_run="")
+    finally:
+        estate.close()
+
+
 def placements(
     topology: Topology, names: Iterable[str], *, servers: Servers = REAL_SERVERS
 ) -> tuple[dict[str, Part[Placement]], Part[CoordinationState]]:

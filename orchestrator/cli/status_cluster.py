@@ -1,0 +1,111 @@
+"""How `dcctl status` looks for a file with one cluster: how it stands, then what the next loss would stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.cli.tables import Rows
+from orchestrator.wording import listed, plural
+
+_WORST = 8
+
+
+def cluster_headline(status: Mapping[str, Any]) -> str:
+    """One line: what does not work now, or how far the next loss is away."""
+    name, rows = status["cluster"], status["partitions"]
+    if rows is None:
+        return f"{name}: does not answer: {'; '.join(status['problems'])}"
+    wrong = [
+        (rows["not_led"], "not led by who is up"),
+        (rows["away"], "without any replica that is up"),
+        (rows["not_in_sync"], "with replicas out of sync"),
+    ]
+    said = [f"{plural(len(found), 'partition')} {what}" for found, what in wrong if found]
+    if rows["stopped"]:
+        said.insert(0, f"writes to {listed(rows['stopped'])} wait")
+    if said:
+        return f"{name}: {'; '.join(said)}"
+    whole = f"{name}: {plural(rows['count'], 'partition')}, each led, every replica in sync"
+    return f"{whole}; {_margin_in_short(status)}"
+
+
+def _margin_in_short(status: Mapping[str, Any]) -> str:
+    if status["margin"] is None:
+        return "what the next loss would stop is not known"
+    sites = {row["site"] for row in status["sites"]}
+    alone = [name for one in status["margin"] for name in one["next"] if name not in sites]
+    if alone:
+        return f"the loss of one server would stop something: {listed(alone)}"
+    names = [name for one in status["margin"] for name in one["next"]]
+    return (
+        f"no server's loss stops anything; the loss of a site does: {listed(names)}"
+        if names
+        else ("no loss of one server or site stops anything")
+    )
+
+
+def render_cluster(status: Mapping[str, Any], console: Console, *, full: bool) -> None:
+    """The whole of it."""
+    rows = status["partitions"]
+    is_well = rows is not None and not any(rows[key] for key in ("not_led", "away", "not_in_sync", "stopped"))
+    colour = "green" if is_well else "red" if rows is None or rows["stopped"] else "yellow"
+    console.print(f"\n[bold {colour}]{escape(cluster_headline(status))}[/]")
+    table = Rows("site", "brokers up", "voters up", "leads", "", left=["site", ""])
+    for row in status["sites"]:
+        state = "off" if row["off"] else "evacuated" if row["evacuated"] else ""
+        table.add(
+            row["site"],
+            _of(row["brokers_up"], row["brokers"]),
+            _of(row["voters_up"], row["voters"]),
+            "?" if row["leads"] is None else row["leads"],
+            state,
+        )
+    console.print(table)
+    for line in _lines(status, full=full):
+        console.print(f"  {escape(line)}")
+    for row in status["if_lost"]:
+        _render_lost(row, console)
+    console.print()
+
+
+def _of(up: int | None, count: int) -> str:
+    return f"{'?' if up is None else up} of {count}" if count else "–"
+
+
+def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
+    rows = status["partitions"] or {}
+    for key, what in (("not_led", "not led"), ("away", "no replica up"), ("not_in_sync", "not in sync")):
+        if rows.get(key):
+            yield f"{what}: {listed(rows[key], len(rows[key]) if full else _WORST)}"
+    if status["quorum_without"]:
+        yield f"the metadata quorum is without {listed(status['quorum_without'])}: dcctl failback FILE"
+    if status["lowered"]:
+        told = listed(f"{name} {value}" for name, value in status["lowered"].items())
+        yield f"min.insync.replicas lowered: {told}: dcctl failback FILE"
+    if status["applications_at"]:
+        told = listed(f"{program} at {site}" for program, site in status["applications_at"].items())
+        yield f"applications elsewhere: {told}: dcctl failback FILE"
+    for guard in status["guards"] or ():
+        yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"
+    yield from (f"not known: {problem}" for problem in status["problems"])
+    for one in status["margin"] or ():
+        yield f"margin: {one['says']}"
+    if status["margin"] == []:
+        yield "margin: the loss of no server and no site would stop anything that goes on"
+
+
+def _render_lost(row: Mapping[str, Any], console: Console) -> None:
+    site, closed = escape(row["site"]), row["would_refuse"]
+    outcomes = {gate["outcome"] for gate in closed}
+    is_refused = "refused" in outcomes or row["too_few_voters"]
+    mark = "[red]✗[/]" if is_refused else "[yellow]?[/]" if outcomes else "[green]✓[/]"
+    what = escape(row["way"]) if row["steps"] or closed else "nothing would have to be done"
+    console.print(f"  {mark} if {site} were lost: {what}")
+    if row["too_few_voters"]:
+        console.print("      too few voters would be left, since some are down now: nobody could be elected")
+    for gate in closed:
+        console.print(f"      {gate['id']} {gate['outcome']}: {escape(gate['reason'])}")

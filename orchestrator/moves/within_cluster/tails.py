@@ -1,0 +1,190 @@
+"""What logs of returned brokers hold beyond what is in force: Kafka cuts it off as they start.
+
+A follower that starts asks its leader where the leader epoch of its own last record ends there, and cuts its
+log off behind it (KIP-101). What lies beyond was taken by a leader that was none any more, or never reached
+the others: acknowledged to whoever wrote with acks below all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from orchestrator.errors import ClusterError, PlaybookError
+from orchestrator.ports.replica_logs import BrokerLogs, LogHosts, LogsSeen, ReplicaLog
+from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Look, Outcome, Running
+from orchestrator.runs.ports import Clusters
+from orchestrator.values import EpochEnd, TopicPartition
+from orchestrator.wording import listed, plural
+
+_READ_S = 60.0
+_KEEP_S = 600.0
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Tail:
+    """What one replica holds beyond its leader: `records` (offsets) from the offset `begin` on."""
+
+    server: str
+    broker: int
+    topic: str
+    partition: int
+    begin: int
+    records: int
+
+    @property
+    def of(self) -> TopicPartition:
+        """Its partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class TailsCounted:
+    """The tails of returned logs; `uncounted`: of which it is not known whether they have one, and why."""
+
+    tails: tuple[Tail, ...]
+    uncounted: tuple[str, ...] = ()
+
+
+def begin_of_tail(log: ReplicaLog, at_leader: EpochEnd) -> int:
+    """The offset from which on a returned log is cut off; its own end where nothing is.
+
+    `at_leader`: where the epoch of its last record ends in the leader's log. Where the leader knows only an
+    earlier one, the log is cut to what both have of that.
+    """
+    if log.leader_epoch < 0:
+        return log.log_end
+    own_end = (
+        log.log_end if at_leader.leader_epoch == log.leader_epoch else log.end_of(at_leader.leader_epoch)
+    )
+    return min(own_end, max(at_leader.end_offset, 0))
+
+
+def tails_of(
+    brokers: Iterable[BrokerLogs], ends: Mapping[int, Mapping[TopicPartition, EpochEnd | ClusterError]]
+) -> TailsCounted:
+    """Of each log whose leader has said where its last epoch ends. `ends`: by broker, since epochs differ."""
+    tails, uncounted = [], []
+    for broker in brokers:
+        for tp, log in sorted(broker.logs.items()):
+            said = ends.get(broker.number, {}).get(tp)
+            if log.leader_epoch < 0:
+                continue
+            if not isinstance(said, EpochEnd) or said.leader_epoch < 0:
+                why = said.problem if isinstance(said, ClusterError) else "its leader does not know its epoch"
+                uncounted.append(f"{tp} of broker {broker.number}: {why}")
+                continue
+            begin = begin_of_tail(log, said)
+            if begin < log.log_end:
+                tails.append(
+                    Tail(
+                        server=broker.server,
+                        broker=broker.number,
+                        topic=tp.topic,
+                        partition=tp.partition,
+                        begin=begin,
+                        records=log.log_end - begin,
+                    )
+                )
+    return TailsCounted(tails=tuple(tails), uncounted=tuple(uncounted))
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class CountTails(
+    Look[TailsCounted],
+    name="count-tails",
+    phase="prepare",
+    expected_s=3.0,
+    timeout_s=900.0,
+):
+    """Before a returned broker starts. `keep_in`: a folder for the batches that are cut off; none if empty.
+
+    What cannot be counted is named, and keeps no site from coming back, unless it was to be kept.
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    keep_in: str = ""
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        kept = f", and keep it in {self.keep_in}" if self.keep_in else ""
+        return (
+            f"Count what logs of {self.cluster} at {listed(self.sites)} hold beyond those of their leaders"
+            f"{kept}: Kafka cuts it off as their brokers start"
+        )
+
+    def perform(self, run: Running) -> Outcome[TailsCounted]:
+        """See `Effect`."""
+        found, problems = self._counted(run)
+        said = _told(found)
+        uncounted = [*problems, *found.uncounted]
+        if uncounted:
+            said += f"; not counted: {_first(uncounted)}"
+        if not self.keep_in:
+            return Done(found, said)
+        if uncounted:
+            return Failed(f"not everything can be kept, so no broker was started: {said}")
+        into = Path(self.keep_in) / run.run_id
+        beyond: dict[str, dict[TopicPartition, int]] = {}
+        for tail in found.tails:
+            beyond.setdefault(tail.server, {})[tail.of] = tail.begin
+        left = run.port(LogHosts).keep(self.sites, beyond, into, timeout_s=_KEEP_S) if beyond else ()
+        if left:
+            return Failed(f"not kept, so no broker was started: {_first(left)}")
+        return Done(found, f"{said}; kept in {into}" if beyond else said)
+
+    def _counted(self, run: Running) -> tuple[TailsCounted, list[str]]:
+        """What was counted, and in words why hosts or servers told nothing."""
+        kafka = run.port(Clusters).cluster(self.cluster)
+        try:
+            seen = run.port(LogHosts).read(self.sites, timeout_s=_READ_S)
+            addresses = kafka.brokers()
+        except (PlaybookError, ClusterError) as error:
+            return TailsCounted(tails=()), [f"{error.subject}: {error.problem}"]
+        problems = [f"{where}: {problem}" for where, problem in sorted(seen.problems.items())]
+        standing, up = _standing(seen, addresses)
+        problems += [f"broker {number} is up, and has cut off what it held by now" for number in up]
+        if not standing and not problems:
+            problems.append(f"no host at {listed(self.sites)} tells of a broker in `dcctl_servers`")
+        with run.port(Clusters).log_end_reader(self.cluster) as reader:
+            ends = {
+                broker.number: reader.epoch_ends(
+                    addresses.values(),
+                    {tp: log.leader_epoch for tp, log in broker.logs.items() if log.leader_epoch >= 0},
+                )
+                for broker in standing
+            }
+        return tails_of(standing, ends), problems
+
+
+def _standing(seen: LogsSeen, up: Collection[int]) -> tuple[list[BrokerLogs], list[int]]:
+    """Brokers that do not run, as the cluster sees it; the ids of the others."""
+    brokers = [seen.brokers[number] for number in sorted(seen.brokers)]
+    return [one for one in brokers if one.number not in up], [
+        one.number for one in brokers if one.number in up
+    ]
+
+
+def _told(found: TailsCounted) -> str:
+    if not found.tails:
+        return "no log that was read holds anything beyond its leader's"
+    total = sum(tail.records for tail in found.tails)
+    rows = [
+        f"{tail.of} of broker {tail.broker} {tail.records:,} from {tail.begin:,} on" for tail in found.tails
+    ]
+    return f"{plural(total, 'record')} beyond the leaders', to be cut off: {_first(rows)}"
+
+
+_NAMED = 8
+
+
+def _first(rows: Collection[str]) -> str:
+    """The first of them, and how many more there are."""
+    shown = list(rows)[:_NAMED]
+    more = len(rows) - len(shown)
+    return "; ".join(shown) + (f"; and {more:,} more" if more else "")

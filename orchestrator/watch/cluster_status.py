@@ -1,0 +1,197 @@
+"""What `status` says of a file with one cluster: how it stands, and what the next loss would stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.moves.within_cluster.margin import (
+    NextStop,
+    Voting,
+    control_plane_now,
+    margin_now,
+    members_of,
+    voters_by_site,
+)
+from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync
+from orchestrator.moves.within_cluster.without_site import plan_without
+from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
+from orchestrator.ports.part import Part
+from orchestrator.ports.servers import Placement
+from orchestrator.ports.voters import VotersSeen
+from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.plan import Plan
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.topology.durability.values import ControlPlane
+from orchestrator.topology.model import Cluster, Topology
+from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.within_cluster import look_at
+from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.watch.if_lost import would_refuse
+
+
+def cluster_status(topology: Topology, *, servers: Servers = REAL_SERVERS) -> dict[str, Any]:
+    """The one cluster of a file, as `dcctl status --json` prints it under `clusters`.
+
+    What could not be asked is null, and `problems` says why. `margin`: each next single loss that would stop
+    something that goes on now. `if_lost`: of each site what `failover` would do, and which gates are closed.
+    """
+    (cluster,) = topology.clusters
+    return told(topology, cluster, look_at(topology, cluster, servers=servers))
+
+
+def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
+    """The same, of what was seen."""
+    view, described = seen.cluster(cluster), topology.clusters[cluster]
+    placement, wanted = view.placement.value, view.min_insync.value
+    state = seen.coordination.value
+    voting, voters_problem = _voting(topology, view.voters)
+    quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
+    parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
+    problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
+    problems += [voters_problem] if voters_problem else []
+    rows = None if placement is None else _partitions(placement, wanted)
+    margin = None
+    if placement is not None and wanted is not None:
+        margin = margin_now(topology, cluster, placement, wanted, voting=voting, quorum=quorum)
+    return {
+        "cluster": cluster,
+        "sites": [
+            {**_servers_at(described, dc, placement, voting), **_recorded_of(state, cluster, dc)}
+            for dc in described.datacenters
+        ],
+        "partitions": rows,
+        "quorum_without": None if state is None else list(quorum.forced.sites if quorum.forced else ()),
+        "lowered": None if state is None else _lowered(state, cluster),
+        "applications_at": None if state is None else _elsewhere(state, cluster),
+        "guards": None if state is None else _guards(state, cluster),
+        "margin": None if margin is None else [_next(one) for one in margin],
+        "voters_problem": voters_problem,
+        "problems": problems,
+        "if_lost": _if_lost(topology, cluster, seen, voting, quorum),
+    }
+
+
+def _voting(topology: Topology, part: Part[VotersSeen]) -> tuple[Voting | None, str]:
+    """How many voters are up by site, or why that is not known."""
+    if not topology.inventory:
+        return None, "which voters are up is not known: the topology file names no inventory"
+    if part.value is None:
+        return None, f"which voters are up is not known: {part.problem}"
+    unclear = dict(part.value.problems)
+    unclear |= {name: "not known" for name, voter in part.value.voters.items() if voter.runs is None}
+    if unclear:
+        said = "; ".join(f"{where}: {problem}" for where, problem in sorted(unclear.items()))
+        return None, f"which voters are up is not known: {said}"
+    voters = part.value.voters.values()
+    return {
+        site: sum(bool(voter.runs) for voter in voters if voter.site == site)
+        for site in voters_by_site(topology.clusters[next(iter(topology.clusters))])
+    }, ""
+
+
+def _servers_at(
+    described: Cluster, dc: str, placement: Placement | None, voting: Voting | None
+) -> dict[str, Any]:
+    """Servers at one site by the file, how many of them are up, and how many partitions are led there."""
+    here = frozenset[int]() if placement is None else brokers_at(placement, dc)
+    led = None if placement is None else sum(one.leader in here for one in assigned(placement))
+    return {
+        "site": dc,
+        "brokers": sum(row.brokers for row in described.nodes if row.dc == dc),
+        "brokers_up": None if placement is None else len(here & placement.living),
+        "leads": led,
+        "voters": voters_by_site(described).get(dc, 0),
+        "voters_up": None if voting is None else voting.get(dc, 0),
+    }
+
+
+def _recorded_of(state: CoordinationState | None, cluster: str, dc: str) -> dict[str, Any]:
+    away = state.evacuated.get(cluster) if state else None
+    return {
+        "off": None if state is None else dc in state.sites_off.get(cluster, ()),
+        "evacuated": None if state is None else bool(away and dc in away.sites),
+    }
+
+
+def _partitions(placement: Placement, wanted: Mapping[str, int] | None) -> dict[str, Any]:
+    """`not_led`: that somebody could lead; `away`: no replica of which is up; `stopped`: topics that take no
+    writes.
+    """
+    return {
+        "count": placement.partition_count,
+        "not_led": [str(tp) for tp in unsettled(placement)],
+        "away": [str(tp) for tp in all_away(placement)],
+        "not_in_sync": list(not_in_sync(placement)),
+        "stopped": None if wanted is None else list(stopped(placement, wanted)),
+    }
+
+
+def _lowered(state: CoordinationState, cluster: str) -> dict[str, int]:
+    lowered = state.lowered.get(cluster)
+    return dict(lowered.lowered) if lowered else {}
+
+
+def _elsewhere(state: CoordinationState, cluster: str) -> dict[str, str]:
+    return {program: placed.site for program, placed in state.applications_at.get(cluster, {}).items()}
+
+
+def _guards(state: CoordinationState, cluster: str) -> list[dict[str, Any]]:
+    """What guards say of their servers; asked while a site is recorded as off."""
+    return [
+        {"server": server, "site": said.site, "state": said.state, "reason": said.reason}
+        for server, said in sorted(state.site_guards.get(cluster, {}).items())
+    ]
+
+
+def _next(one: NextStop) -> dict[str, Any]:
+    return {
+        "next": list(one.names),
+        "control_plane": one.control_plane,
+        "topics": list(one.topics),
+        "says": str(one),
+    }
+
+
+def _if_lost(
+    topology: Topology, cluster: str, seen: Snapshot, voting: Voting | None, quorum: Quorum
+) -> list[dict[str, Any]]:
+    described = topology.clusters[cluster]
+    if len(described.datacenters) == 1:
+        return []
+    decides = members_of(described, quorum)
+    its = replace(topology, clusters={**topology.clusters, cluster: decides})
+
+    def too_few_without(dc: str) -> bool | None:
+        """Whether voters that are down now would be missing. None where that is not known."""
+
+        def after(up: Voting) -> ControlPlane:
+            return control_plane_now(its, cluster, {site: count for site, count in up.items() if site != dc})
+
+        return None if voting is None else after(voters_by_site(decides)) == "continues" != after(voting)
+
+    return [
+        {**_row(topology, cluster, seen, dc), "too_few_voters": too_few_without(dc)}
+        for dc in described.datacenters
+    ]
+
+
+def _row(topology: Topology, cluster: str, seen: Snapshot, dc: str) -> dict[str, Any]:
+    """`waits`: topics whose writes wait for the site unless a person says otherwise."""
+    row: dict[str, Any] = {"site": dc, "way": "", "steps": [], "waits": [], "lowers": {}, "would_refuse": []}
+    try:
+        plan: Plan = plan_without(topology, seen, cluster, dc, PARTICIPANTS)
+    except UsageError as error:
+        return {**row, "way": f"{error.subject}: {error.problem}"}
+    return {
+        **row,
+        "way": plan.way,
+        "steps": [step.action for step in plan.steps],
+        "waits": list(plan.facts["stopped"]),
+        "lowers": dict(plan.facts["copies"]),
+        "would_refuse": would_refuse(plan),
+    }

@@ -1,0 +1,186 @@
+"""A lost site of a stretched cluster comes back by itself, at the worst moments of a failover and a failback."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ClusterError
+from orchestrator.simulation.as_before import as_it_stands
+from orchestrator.simulation.installation import Installer
+from orchestrator.simulation.running import Simulation
+from tests.faults.estate import Estate
+from tests.faults.stretched import LOST, Serving, servers_at, stretched
+from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.test_evacuated import awaited, placed
+from tests.layouts.writes import Writer
+
+_WITHIN_S = 120.0
+# Guards, and whatever they start, are there by then.
+_STARTED_S = 12.0
+_INTO_THE_PLAY_S = 3.0
+_OTHERS = 1_000_000_000
+MOMENTS = {
+    "before voters are stopped": ("stop-voters", 0.0),
+    "voters are stopped, no file is changed yet": ("form-quorum", 0.0),
+    "in the middle of forming the quorum": ("form-quorum", _INTO_THE_PLAY_S),
+    "before settings are lowered": ("lower-min-insync", 0.0),
+}
+
+pytestmark = [pytest.mark.drills, pytest.mark.timeout(1500)]
+
+
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
+def test_guarded_none_of_its_servers_takes_part(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its old files, while nobody goes on with what was begun; and once more in the middle of a failback."""
+    with stretched(tmp_path / "state", monkeypatch, layout) as estate:
+        simulation = estate.simulation()
+        site = simulation.site("dc1")
+        operator = simulation.client_properties("main", "operator")
+        with Writer(operator, topic_partitions(simulation, "main")) as writer:
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+            before = as_it_stands(simulation, "main")
+            for moment, (step, after_s) in MOMENTS.items():
+                site.kill()
+                run = _killed(estate, step, after_s, "failover", *LOST)
+                with Serving(simulation, "dc1") as serving:
+                    site.restart()
+                    time.sleep(_STARTED_S)
+                    estate.resumed(run)
+                    assert not writer.await_acks(time.time(), _WITHIN_S), moment
+                assert serving.last_s == {}, moment
+                estate.ended("failback", "--yes")
+                assert not writer.await_acks(time.time(), _WITHIN_S), moment
+                assert list(before.differences(as_it_stands(simulation, "main"))) == [], moment
+
+            site.kill()
+            estate.ended("failover", *LOST)
+            site.restart()
+            simulation.await_site("dc1", lambda _stage, _detail: None)
+            run = _killed(estate, "restore-quorum", _INTO_THE_PLAY_S, "failback", "--yes")
+            site.restart()
+            time.sleep(_STARTED_S)
+            estate.resumed(run)
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+            assert list(before.differences(as_it_stands(simulation, "main"))) == []
+        _assert_nothing_is_missing(simulation, writer)
+
+
+def _killed(estate: Estate, step: str, after_s: float, *words: str) -> str:
+    with estate.under_way(step, *words) as (process, run):
+        time.sleep(after_s)
+        process.send_signal(signal.SIGKILL)
+    return run
+
+
+@pytest.mark.parametrize("layout", ["stretched-2.5dc", "stretched-2.5dc-kraft"])
+def test_it_stood_still_and_wakes_up_as_a_leader(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its leaders take writes with acks=1 that will be cut off: for two seconds at most, then they are stopped."""
+    with stretched(tmp_path / "state", monkeypatch, layout) as estate:
+        simulation = estate.simulation()
+        woken_s, serving, stranded = _woken_in_the_middle(estate)
+        late = {server: at_s - woken_s for server, at_s in serving.last_s.items()}
+        assert len(servers_at(simulation, "dc1")) == len(late)
+        assert max(late.values()) < _STARTED_S / 2, "they were not stopped while somebody looked"
+        assert all(at_s <= max(serving.last_s.values()) for at_s in stranded)
+        estate.ended("failback", "--yes")
+        counted = tails_counted(estate)
+        _tell(layout, "guarded", late, woken_s, stranded)
+        told = f"failback counted {counted:,} beyond their leaders"
+        print(told, file=sys.__stderr__)
+        assert counted >= len(stranded)
+
+
+@pytest.mark.parametrize("layout", ["stretched-2.5dc", "stretched-2.5dc-kraft"])
+def test_without_guards_its_servers_run_on(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What keeps their records few is that they are told of the new leaders; nobody stops them."""
+    monkeypatch.setattr(Installer, "_site_guard", lambda *_: ())
+    with stretched(tmp_path / "state", monkeypatch, layout) as estate:
+        woken_s, serving, stranded = _woken_in_the_middle(estate)
+        late = {server: at_s - woken_s for server, at_s in serving.last_s.items()}
+        assert min(late.values()) > _STARTED_S / 2
+        _tell(layout, "without guards", late, woken_s, stranded)
+        estate.ended("failback", "--yes")
+
+
+def _woken_in_the_middle(estate: Estate) -> tuple[float, Serving, list[float]]:
+    """When dc1 was woken up; who served there since; when records were acknowledged there that are gone."""
+    simulation = estate.simulation()
+    site = simulation.site("dc1")
+    brokers = [server for server in servers_at(simulation, "dc1") if server.purposes[0] == "client"]
+    here = {server.program: str(simulation.address(server, "client")) for server in brokers}
+    operator = simulation.client_properties("main", "operator")
+    # Who does not look who leads goes on with whom he knows.
+    near = {
+        "acks": "1",
+        "bootstrap.servers": ",".join(at for name, at in here.items() if name.startswith("broker")),
+        "topic.metadata.refresh.interval.ms": -1,
+        "message.timeout.ms": 120_000,
+        "socket.timeout.ms": 120_000,
+        "request.timeout.ms": 120_000,
+    }
+    partitions = topic_partitions(simulation, "main")
+    with Writer(operator, partitions) as safe, Writer({**operator, **near}, partitions, _OTHERS) as careless:
+        assert not safe.await_acks(time.time(), _WITHIN_S)
+        assert not careless.await_acks(time.time(), _WITHIN_S)
+        site.pause()
+
+        def is_taken_for_dead() -> bool:
+            try:
+                placement = placed(simulation)
+            except ClusterError:  # whoever was asked stands still
+                return False
+            return all(placement.racks.get(broker) != "dc1" for broker in placement.living)
+
+        awaited(is_taken_for_dead, _WITHIN_S)
+        with (
+            Serving(simulation, "dc1") as serving,
+            estate.under_way("lower-min-insync", "failover", *LOST) as (process, _),
+        ):
+            woken_s = time.time()
+            site.resume()
+            _, said = process.communicate(timeout=_WITHIN_S)
+            assert process.returncode == 0, said
+            time.sleep(_STARTED_S)
+        assert not safe.await_acks(time.time(), _WITHIN_S)
+    _assert_nothing_is_missing(simulation, safe)
+    acked = careless.ledger.numbers()
+    found = records_read(simulation, "main", acked)
+    lost = [(tp, number) for tp, numbers in acked.items() for number in numbers - found[tp]]
+    return woken_s, serving, sorted(careless.ledger.answered_at_s[tp][number] for tp, number in lost)
+
+
+def tails_counted(estate: Estate) -> int:
+    """Records beyond their leaders that the newest run has counted, of all logs together."""
+    result = estate.results()[-1]
+    (said,) = [row["message"] for row in result["steps"] if row["id"] == "count-tails"]
+    assert "not counted" not in said, said
+    counted = re.match(r"([\d,]+) records? beyond", said)
+    return int(counted[1].replace(",", "")) if counted else 0
+
+
+def _assert_nothing_is_missing(simulation: Simulation, writer: Writer) -> None:
+    acked = writer.ledger.numbers()
+    found = records_read(simulation, "main", acked)
+    assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+
+
+def _tell(layout: str, how: str, late: dict[str, float], woken_s: float, stranded: list[float]) -> None:
+    last = f", the last {stranded[-1] - woken_s:+.2f} s after" if stranded else ""
+    said = ", ".join(f"{server} {seconds:.2f} s" for server, seconds in sorted(late.items()))
+    print(
+        f"{layout}, {how}: took connections until after the site woke up: {said}; "
+        f"{len(stranded):,} records of acks=1 acknowledged there are gone{last}",
+        file=sys.__stderr__,
+    )

@@ -1,0 +1,90 @@
+"""`status` of a stretched cluster in memory: how it stands, what the next loss would stop, and what then."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from orchestrator.cli.status import readiness
+from orchestrator.cli.status_cluster import cluster_headline, render_cluster
+from orchestrator.watch.cluster_status import cluster_status
+from tests.twin.conftest import Estates
+from tests.twin.operator import Operator
+from tests.twin.test_quorum import LAYOUTS, lost
+
+STRETCHED = "topologies/stretched-2.5dc-kraft.yaml"
+
+
+def status(operator: Operator) -> dict[str, Any]:
+    """Of the one cluster."""
+    return cluster_status(operator.estate.topology, servers=operator.estate.servers)
+
+
+def shown(found: dict[str, Any]) -> str:
+    """On a terminal."""
+    console = Console(width=200, record=True, file=StringIO())
+    render_cluster(found, console, full=False)
+    return console.export_text()
+
+
+def names(found: dict[str, Any]) -> set[str]:
+    """What stops something once it is lost."""
+    return {name for row in found["margin"] for name in row["next"]}
+
+
+def test_all_is_well(estates: Estates) -> None:
+    """No server's loss stops anything, and each site's failover would go through."""
+    found = status(estates.at_work(STRETCHED))
+    assert names(found) == {"dc1", "dc2"}
+    assert "no server's loss stops anything; the loss of a site does: dc1, dc2" in cluster_headline(found)
+    assert [row["site"] for row in found["if_lost"]] == ["dc1", "dc2", "witness"]
+    assert readiness(found["if_lost"]) == 0
+    assert "orders" in found["if_lost"][0]["waits"]
+    assert "✓ if witness were lost: nothing would have to be done" in shown(found)
+
+
+def test_a_broker_and_a_voter_are_down(estates: Estates) -> None:
+    """Every further broker is one too many; and of the voters a site takes too many along."""
+    operator = estates.at_work(STRETCHED)
+    main = operator.estate.clusters["main"]
+    main.set_brokers("gone", 1)
+    voter = next(one for one in main.quorum.voters.values() if one.site == "dc2")
+    voter.is_started = False
+    operator.estate.live(12)
+    found = status(operator)
+    assert names(found) >= {"broker 2", "broker 3", "broker 4"}
+    rows = {row["site"]: row for row in found["sites"]}
+    assert (rows["dc1"]["brokers_up"], rows["dc2"]["voters_up"]) == (1, 1)
+    assert {row["site"]: row["too_few_voters"] for row in found["if_lost"]}["dc1"] is True
+    assert readiness(found["if_lost"]) == 4
+    text = shown(found)
+    assert "✗ if dc1 were lost" in text
+    assert "too few voters would be left" in text
+    assert cluster_headline(found).startswith("main: 1")
+
+
+@pytest.mark.parametrize("mode", LAYOUTS)
+def test_a_site_is_lost_and_the_others_are_the_quorum(estates: Estates, mode: str) -> None:
+    """What stands changed is told, with the command that puts it back."""
+    operator = lost(estates, mode)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    found = status(operator)
+    assert found["quorum_without"] == ["dc1"]
+    assert next(row for row in found["sites"] if row["site"] == "dc1")["off"] is True
+    text = shown(found)
+    assert "the metadata quorum is without dc1: dcctl failback FILE" in text
+    assert "min.insync.replicas lowered: " in text
+
+
+def test_a_cluster_that_does_not_answer_is_not_known(estates: Estates) -> None:
+    """Neither well nor ill, and a failover is not promised."""
+    operator = estates.at_work(STRETCHED)
+    operator.estate.clusters["main"].set_brokers("gone")
+    operator.estate.live(12)
+    found = status(operator)
+    assert found["margin"] is None
+    assert "does not answer" in cluster_headline(found)
+    assert readiness(found["if_lost"]) in (4, 7)
