@@ -111,7 +111,7 @@ def _properties(node: int, port: int, controller: int, data: Path, users: Sequen
 @contextmanager
 def frozen(kafka: KafkaCluster, broker: int = 1) -> Iterator[None]:
     """The process of one broker of the cluster stands still, and goes on behind the block."""
-    server = _process_of(kafka, broker)
+    server = process_of(kafka, broker)
     server.suspend()
     try:
         # On a busy machine a thread of it may go on for a moment.
@@ -127,7 +127,7 @@ def killed_and_started(
     kafka: KafkaCluster, meanwhile: Callable[[], object], broker: int = 1, timeout_s: float = 60.0
 ) -> Iterator[None]:
     """One broker is killed, and started again once `meanwhile` was called; it runs until the block ends."""
-    server = _process_of(kafka, broker)
+    server = process_of(kafka, broker)
     count, command, environment = len(kafka.brokers()), server.cmdline(), server.environ()
     server.kill()
     server.wait()
@@ -141,7 +141,8 @@ def killed_and_started(
         process.wait()
 
 
-def _process_of(kafka: KafkaCluster, broker: int) -> psutil.Process:
+def process_of(kafka: KafkaCluster, broker: int) -> psutil.Process:
+    """Whoever listens at the address of one broker of the cluster."""
     port = int(kafka.brokers()[broker].rpartition(":")[2])
     (server,) = (
         psutil.Process(found.pid)

@@ -41,6 +41,7 @@ _WRITES = {
     "site-return": "writes{to} stop until {lost} back",
 }
 _NAMED_AT_MOST = 3
+_TO_BE_ALLOWED = ("--accept-margin", "--accept-unproven")
 Lost = tuple[str, ...]
 _NONE: Mapping[Lost, Foreseen] = MappingProxyType({})
 
@@ -104,15 +105,21 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
         if (told := procedures.get(tuple(loss["lost"]))) is None:
             continue
         for cluster in loss["clusters"].values():
-            cluster.update(steps=list(told.steps), overrides=list(told.overrides))
+            cluster.update(
+                steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
+            )
     return data
 
 
 def _in_words(told: Foreseen | None) -> str:
     if told is None or not told.steps:
         return ""
-    words = "".join(f"; for every topic to be written also {word}" for word in told.overrides)
-    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}"
+    words = "".join(
+        f"; {'it needs' if word in _TO_BE_ALLOWED else 'for every topic to be written also'} {word}"
+        for word in told.overrides
+    )
+    beside = "".join(f"; {said}" for said in told.stranded)
+    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}{beside}"
 
 
 def summary(found: Durability) -> str:

@@ -10,6 +10,7 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_REREAD,
+    ACCEPT_UNPROVEN,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
     APPLICATIONS,
@@ -55,6 +56,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         min=1,
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
+    accept_unproven: bool = ACCEPT_UNPROVEN,
     keep_tails: Path | None = typer.Option(
         None,
         "--keep-tails",
@@ -106,6 +108,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         )
         back = PutBackRequest(
             cluster=next(iter(topology.clusters)),
+            accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -116,6 +119,9 @@ def failback(  # noqa: PLR0917 - typer passes them by name
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return
+    if accept_unproven:
+        problem = "is for a file with one cluster and no mirror"
+        raise UsageError("--accept-unproven", problem, "no metadata quorum is changed along a mirror")
     if keep_tails:
         problem = "is about a returned site of a stretched cluster: this failback is along mirrors"
         raise UsageError("--keep-tails", problem, "docs/stretched.md says what it does")

@@ -12,6 +12,8 @@ from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_LOSS,
+    ACCEPT_MARGIN,
+    ACCEPT_UNPROVEN,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
     FILE,
@@ -71,8 +73,10 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Within a stretched cluster: where every replica in sync is lost, let whoever has most lead, "
         "though no more than so many records are lost.",
     ),
+    accept_margin: bool = ACCEPT_MARGIN,
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
+    accept_unproven: bool = ACCEPT_UNPROVEN,
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
     accept_cluster: list[str] = ACCEPT_CLUSTER,
@@ -129,6 +133,8 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             attested=tuple(dict.fromkeys(attest_down)),
             lower_min_insync=names(lower_min_insync),
             accept_unclean=accepted_unclean(accept_unclean),
+            accept_margin=accept_margin,
+            accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -138,7 +144,13 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             dry_run=dry_run, out=out, graph=graph, full=full, yes=yes, as_json=as_json,
         )  # fmt: skip
         return
-    for option, word in (("--lower-min-insync", lower_min_insync), ("--accept-unclean", accept_unclean)):
+    within_cluster = {
+        "--lower-min-insync": lower_min_insync,
+        "--accept-unclean": accept_unclean,
+        "--accept-margin": accept_margin,
+        "--accept-unproven": accept_unproven,
+    }
+    for option, word in within_cluster.items():
         if word:
             problem = "is for a file with one cluster and no mirror"
             raise UsageError(option, problem, "along a mirror applications go to another cluster")

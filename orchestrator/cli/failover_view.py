@@ -41,6 +41,10 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     console.print(f"  [bold]cost[/]  {escape(price_in_words(plan))}")
     for said in plan.facts.get(LEFT_BEHIND, {}).values():
         console.print(f"  [bold]stays[/] {escape(said)}")
+    for row in plan.facts.get("stranded", ()):
+        console.print(f"  [bold]lost[/]  {escape(row['said'])}")
+    for row in plan.facts.get("margin", ()):
+        console.print(f"  [bold]after[/] {escape(row['said'])}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
     console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")

@@ -32,6 +32,18 @@ ACCEPT_CLUSTER = typer.Option(
     metavar="NAME=ID",
     help="A cluster that is right though it is another one than before, with the id that it has now.",
 )
+ACCEPT_MARGIN = typer.Option(
+    False,
+    "--accept-margin",
+    help="Within a stretched cluster: go on although the next lost broker would take more along than it "
+    "should (gate margin-after).",
+)
+ACCEPT_UNPROVEN = typer.Option(
+    False,
+    "--accept-unproven",
+    help="Within a stretched cluster: change its metadata quorum although nobody has tried it on this "
+    "version of Kafka (gate quorum-proven).",
+)
 ACCEPT_LOSS = typer.Option(
     None,
     "--accept-loss",

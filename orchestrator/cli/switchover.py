@@ -9,6 +9,7 @@ import typer
 from orchestrator.cli.files import given_topology
 from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
+    ACCEPT_MARGIN,
     ACCEPT_REREAD,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
@@ -50,6 +51,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
+    accept_margin: bool = ACCEPT_MARGIN,
     accept_reread: int = ACCEPT_REREAD,
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
@@ -81,7 +83,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
 
     topology = given_topology(file)
-    _refuse_unclear(to, evacuate)
+    _refuse_unclear(to, evacuate, accept_margin=accept_margin)
     if evacuate:
         refuse_mirror_options(
             "switchover",
@@ -100,6 +102,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         leaders_off = EvacuateRequest(
             cluster=evacuated_cluster(topology, evacuate),
             site=evacuate,
+            accept_margin=accept_margin,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -139,8 +142,12 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     )
 
 
-def _refuse_unclear(to: str, evacuate: str) -> None:
+def _refuse_unclear(to: str, evacuate: str, *, accept_margin: bool) -> None:
     from orchestrator.errors import UsageError
+
+    if accept_margin and to:
+        problem = "is about --evacuate"
+        raise UsageError("--accept-margin", problem, "along a mirror applications go to another cluster")
 
     if bool(to) == bool(evacuate):
         problem = "name one of --to and --evacuate"

@@ -31,6 +31,8 @@ _OPTIONS: Mapping[str, str] = {
     "accept_cluster": "--accept-cluster",
     "lower_min_insync": "--lower-min-insync",
     "accept_unclean": "--accept-unclean",
+    "accept_margin": "--accept-margin",
+    "accept_unproven": "--accept-unproven",
 }
 OPTIONS = frozenset({*_OPTIONS.values(), _LEAVE})
 """Options of which journals tell, besides the words for which steps wait."""

@@ -43,6 +43,8 @@ def question_of(plan: Plan) -> Question:
         *_denied(plan),
         *_copies(plan),
         *_quorum(plan),
+        *(("stranded writes", row["said"]) for row in plan.facts.get("stranded", ())),
+        *(("once it is done", row["said"]) for row in plan.facts.get("margin", ())),
         ("takes about", f"{plan.predicted.seconds:g} s"),
         *_for_good(step for step in plan.steps if step.irreversible),
     )

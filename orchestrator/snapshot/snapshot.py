@@ -49,9 +49,10 @@ class ClusterView:
     there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
     metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
-    connections. `replica_ends`: of partitions that nobody leads, by broker, where its replica's log ends, or
-    why nobody can tell. `cluster_id`: None where
-    no broker answers, empty where it tells none.
+    connections; `broker_ports`: whether brokers elsewhere do, while there is no quorum. `replica_ends`: of
+    partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
+    `stranded_ends`: the same of those that a lost site may go on leading for who does not wait for others.
+    `cluster_id`: None where no broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -71,8 +72,10 @@ class ClusterView:
     reassigning: Part[frozenset[TopicPartition]] = _NOT_ASKED
     min_insync: Part[Mapping[str, int]] = _NOT_ASKED
     voters: Part[VotersSeen] = _NOT_ASKED
+    broker_ports: Part[Mapping[int, Listening]] = _NOT_ASKED
     at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
     replica_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
+    stranded_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
     cluster_id: str | None = None
 
     def stands_still(self, partitions: Iterable[TopicPartition]) -> bool:

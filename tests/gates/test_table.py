@@ -49,6 +49,8 @@ OF_STRETCHED = {
     "clean-leaders",
     "settings-known",
     "site-back",
+    "margin-after",
+    "brokers-unbroken",
 }
 """Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
 OF_PARTS = {"selection"}

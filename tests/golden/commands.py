@@ -27,6 +27,8 @@ _TALK = (
     "as_json",
     "lower_min_insync",
     "accept_unclean",
+    "accept_margin",
+    "accept_unproven",
     "evacuate",
     "keep_tails",
 )

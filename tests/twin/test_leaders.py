@@ -252,14 +252,28 @@ def test_nothing_more_is_asked_for_once_the_lock_is_lost(
 
 
 def test_a_replica_that_is_catching_up_is_not_put_first(estates: Estates) -> None:
-    """The next one is in sync, and leads."""
+    """The next one is in sync, and leads; that no other is left there is a person's to accept."""
     operator = stretched(estates)
     main = operator.estate.clusters["main"]
     log = main.topics["orders"].logs[0]
     there = [number for number in log.replicas if main.brokers[number].dc == "dc2"]
     log.isr = tuple(number for number in log.isr if number != there[0])
-    assert operator.evacuate("dc1").outcome == "ok"
+    expected = f"margin-after refused: outside dc1 .* orders-0 without {there[0]}; then the loss of broker"
+    with pytest.raises(GateRefusedError, match=expected):
+        operator.evacuate("dc1")
+    assert operator.evacuate("dc1", accept_margin=True).outcome == "ok"
     assert log.leader == there[1]
+    is_off(operator)
+    assert "--accept-margin" in {e.data["option"] for e in operator.events if e.kind == "override"}
+
+
+def test_a_site_that_is_out_of_order_itself_can_be_left(estates: Estates) -> None:
+    """A broker there is down, and with it a replica of each partition: that is why it is left."""
+    operator = stretched(estates)
+    main = operator.estate.clusters["main"]
+    main.set_brokers("gone", 1)
+    operator.estate.live(12)
+    assert operator.evacuate("dc1").outcome == "ok"
     is_off(operator)
 
 

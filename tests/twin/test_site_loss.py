@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.errors import ClusterError, GateRefusedError, GateUnknownError, UsageError
 from orchestrator.values import ReplicaEnd, TopicPartition
@@ -230,6 +231,54 @@ def test_who_writes_what_waits_for_the_site_is_started_and_not_waited_for(estate
     assert operator.plan is not None
     assert ("producer-checkout", "dc2") in running(operator)
     assert "await-group-progress" not in [step.action for step in operator.plan.steps]
+
+
+def preferring_availability(estates: Estates, tmp_path: Path) -> Operator:
+    """One broker of four is left, and the topics of the cluster prefer to be written."""
+    data = yaml.safe_load(Path(STRETCHED).read_text(encoding="utf-8"))
+    data["clusters"]["main"]["prefer"] = "availability"
+    for topic in data["topics"]:
+        topic.pop("prefer", None)
+    file = tmp_path / "availability.yaml"
+    file.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    operator = estates.at_work(str(file))
+    operator.estate.clusters["main"].set_brokers("gone", 4)
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    return operator
+
+
+def test_one_copy_alone_is_a_persons_word_also_where_the_file_prefers_availability(
+    estates: Estates, tmp_path: Path
+) -> None:
+    """The next lost broker would take acknowledged records along: nobody has said that before the loss."""
+    operator = preferring_availability(estates, tmp_path)
+    before = wanted(operator)
+    with pytest.raises(GateRefusedError, match=r"margin-after refused: one broker alone has .* orders"):
+        operator.go_on_without("dc1")
+    assert wanted(operator) == before
+    assert operator.go_on_without("dc1", accept_margin=True).outcome == "ok"
+    assert wanted(operator)["orders"] == "1"
+    assert "--accept-margin" in {e.data["option"] for e in operator.events if e.kind == "override"}
+
+
+def test_what_the_next_loss_would_stop_is_told_and_asks_for_no_word(estates: Estates) -> None:
+    """Two copies are left of each record: one more lost broker stops writes, and loses nothing."""
+    operator = lost(estates)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    gate = next(gate for gate in operator.plan.gates if gate.id == "margin-after")
+    assert (
+        gate.outcome,
+        "then the loss of one of broker 3, broker 4 would stop writes to" in gate.reason,
+    ) == (
+        "ok",
+        True,
+    )
+    found = {tuple(one["next"]): one for one in operator.plan.facts["margin"]}
+    assert found["broker 3", "broker 4"]["control_plane"] is None
+    voters = next(its for names, its in found.items() if "a voter at witness" in names)
+    assert voters["control_plane"] == "lost"
 
 
 def left_behind(estates: Estates) -> Operator:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
-from orchestrator.moves.within_cluster.order import Replicas, assigned, orders_of, restored
+from orchestrator.moves.within_cluster.order import Assigned, Replicas, assigned, orders_of, restored
 from orchestrator.moves.within_cluster.reordering import awaited, reordered
 from orchestrator.moves.within_cluster.unclean import Ends, choices, led_by_nobody
 from orchestrator.moves.within_cluster.waiting import await_answered
@@ -76,7 +76,7 @@ class PutLongestFirst(
         placement, meant = kafka.placement(), _meant(self.partitions)
         stuck = [one for one in led_by_nobody(placement) if one.partition in meant]
         with run.port(Clusters).replica_end_reader(self.cluster) as reader:
-            ends = replica_ends(reader, placement, kafka.brokers())
+            ends = replica_ends(reader, led_by_nobody(placement), kafka.brokers())
         found, unknown = choices(stuck, ends)
         if unknown:
             return Failed(f"who has most is not known, and nothing was changed: {listed(unknown)}")
@@ -169,14 +169,14 @@ class ElectUnclean(
         return Done(Nothing(), f"{plural(len(chosen), 'partition')} led by whoever has most{said}")
 
 
-def replica_ends(reader: ReplicaEnds, placement: Placement, addresses: Mapping[int, str]) -> Ends:
-    """Of partitions that nobody leads where each replica's log ends that is up.
+def replica_ends(reader: ReplicaEnds, rows: Iterable[Assigned], addresses: Mapping[int, str]) -> Ends:
+    """Where each replica's log ends that is up.
 
     `addresses`: "host:port" of brokers.
     """
     wanted: dict[str, list[TopicPartition]] = {}
     found: dict[TopicPartition, dict[int, ReplicaEnd | str]] = {}
-    for one in led_by_nobody(placement):
+    for one in rows:
         for broker in one.living:
             found.setdefault(one.partition, {})[broker] = "its address is not known"
             if broker in addresses:

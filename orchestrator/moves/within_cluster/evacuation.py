@@ -6,6 +6,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.gates import nothing_reassigned, site_evacuable
+from orchestrator.moves.within_cluster.margin_after import margin_after_evacuation
 from orchestrator.moves.within_cluster.order import evacuated, led_at
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -31,6 +32,9 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         *common_gates(topology, seen, request),
         nothing_reassigned(view.reassigning, cluster),
         site_evacuable(view.placement, cluster, site, away.sites if away else ()),
+        margin_after_evacuation(
+            view.placement, view.min_insync, topology, cluster, site, is_accepted=request.accept_margin
+        ),
     )
     led, reordered = led_at(placement, site), evacuated(placement, site)
     gone = leaving(

@@ -9,26 +9,31 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.sites_off import with_brokers
+from orchestrator.moves.within_cluster.stranded import foretold
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.plan import Plan
 from orchestrator.snapshot.clients import SERVICE_MANAGERS, ClientHost
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.values import ClusterFate, Durability
 from orchestrator.topology.model import Cluster, Topology
 
 _FILE = "the topology file"
+_WORDS = {"margin-after": "--accept-margin", "quorum-proven": "--accept-unproven"}
 
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
     """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
-    `failover` would need for every topic to be written.
+    `failover` would need to be allowed, and for every topic to be written. `stranded`: a sentence for each
+    topic that leaders there would go on taking writes of.
     """
 
     steps: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    stranded: tuple[str, ...] = ()
 
 
 def foreseen_of(topology: Topology, found: Durability, them: Participants) -> dict[tuple[str, ...], Foreseen]:
@@ -59,10 +64,21 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: 
         return Foreseen()
     seen = _by_file(topology, cluster, sites, fate)
     needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites), them)
-    word = SiteLossRequest(cluster=cluster, attested=sites, lower_min_insync=("all",))
-    steps = tuple(step.action for step in plan_site_loss(topology, seen, word, them).steps)
+    every_word = SiteLossRequest(
+        cluster=cluster, attested=sites, lower_min_insync=("all",), accept_margin=True, accept_unproven=True
+    )
+    said = plan_site_loss(topology, seen, every_word, them)
+    if _closed(said, "quorum-proven"):
+        return Foreseen()
     stopped = needed.facts["stopped"]
-    return Foreseen(steps, (f"--lower-min-insync {','.join(stopped)}",) if stopped else ())
+    words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
+    words += [word for gate, word in _WORDS.items() if _closed(needed, gate)]
+    steps = tuple(step.action for step in said.steps)
+    return Foreseen(steps, tuple(words), tuple(foretold(topology, cluster, sites)))
+
+
+def _closed(plan: Plan, gate_id: str) -> bool:
+    return any(gate.id == gate_id and gate.outcome == "refused" for gate in plan.gates)
 
 
 def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: ClusterFate) -> Snapshot:
@@ -84,6 +100,7 @@ def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: Clust
     view = ClusterView(
         placement=Part(_FILE, 0.0, placement),
         min_insync=Part(_FILE, 0.0, min_insync),
+        broker_ports=Part(_FILE, 0.0, {}),
         voters=Part(_FILE, 0.0, VotersSeen(_survivors(described, sites), {})),
     )
     coordination = Part(_FILE, 0.0, CoordinationState(""))

@@ -6,7 +6,7 @@ Rules (facts: Kafka, "Data rules" and "Quorums"): a partition takes writes with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.moves.within_cluster.order import assigned, brokers_at
@@ -50,9 +50,11 @@ class _Next:
 
 def members_of(described: Cluster, quorum: Quorum) -> Cluster:
     """The cluster with the voters alone that decide: where survivors are the whole quorum, these."""
-    if quorum.forced is None:
-        return described
-    gone = quorum.forced.sites
+    return described if quorum.forced is None else members_without(described, quorum.forced.sites)
+
+
+def members_without(described: Cluster, gone: Collection[str]) -> Cluster:
+    """The same where voters at these sites are none any more; files of the others have no groups then."""
     nodes = tuple(
         replace(row, controllers=0, zookeepers=0) if row.dc in gone else row for row in described.nodes
     )

@@ -58,6 +58,13 @@ def without_sites(placement: Placement, sites: Collection[str]) -> Placement:
     return replace(placement, living=placement.living - lost)
 
 
+def with_all_in_sync(placement: Placement) -> Placement:
+    """The same where every replica is up and in sync."""
+    topics = {name: replace(topic, isr=topic.replicas) for name, topic in placement.topics.items()}
+    having = {broker for topic in topics.values() for replicas in topic.replicas for broker in replicas}
+    return replace(placement, topics=topics, living=placement.living | having)
+
+
 def without_rack(placement: Placement) -> list[int]:
     """Brokers that are up and have replicas, of which nobody says at which site they are."""
     having = {broker for one in assigned(placement) for broker in one.replicas}

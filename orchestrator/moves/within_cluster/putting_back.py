@@ -61,7 +61,14 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         *(
             (
                 quorum_formed(cluster, quorum),
-                *gates_of_voters(view.voters, cluster, described, described.datacenters, quorum),
+                *gates_of_voters(
+                    view.voters,
+                    cluster,
+                    described,
+                    described.datacenters,
+                    quorum,
+                    accept_unproven=request.accept_unproven,
+                ),
             )
             if is_forced
             else (sites_returned(view.placement, _guards(seen, cluster), cluster, described, off),)

@@ -49,14 +49,15 @@ class LeadersRequest(ClusterRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class EvacuateRequest(ClusterRequest):
-    """Leaders off a site."""
+    """Leaders off a site. `accept_margin`: although replicas elsewhere are not in sync."""
 
     site: str
+    accept_margin: bool = False
 
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return f"switchover --evacuate {self.site}"
+        return f"switchover --evacuate {self.site}{' --accept-margin' if self.accept_margin else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
@@ -65,12 +66,16 @@ class SiteLossRequest(ClusterRequest):
 
     `lower_min_insync`: topics whose `min.insync.replicas` is lowered although they prefer consistency; `all`
     of them. `accept_unclean`: how many acknowledged records the leaders may lack that are elected where every
-    replica in sync is lost; None: none is elected.
+    replica in sync is lost; None: none is elected. `accept_margin`: an acknowledged record may be on one
+    broker alone, also of topics that nobody has named. `accept_unproven`: a quorum is formed although nobody
+    has tried it on that version of Kafka.
     """
 
     attested: Sequence[str]
     lower_min_insync: Sequence[str] = ()
     accept_unclean: AcceptUnclean | None = None
+    accept_margin: bool = False
+    accept_unproven: bool = False
 
     @property
     def command(self) -> str:
@@ -85,6 +90,10 @@ class SiteLossRequest(ClusterRequest):
             words.append(f"--lower-min-insync {','.join(self.lower_min_insync)}")
         if self.accept_unclean is not None:
             words.append(f"--accept-unclean {self.accept_unclean}")
+        if self.accept_margin:
+            words.append("--accept-margin")
+        if self.accept_unproven:
+            words.append("--accept-unproven")
         return " ".join(words)
 
 
@@ -93,14 +102,16 @@ class PutBackRequest(ClusterRequest):
     """What was evacuated and lowered, as it was.
 
     `keep_tails`: an absolute folder for what Kafka will cut off the logs of returned brokers; none if empty.
+    `accept_unproven`: see `SiteLossRequest`.
     """
 
     keep_tails: str = ""
+    accept_unproven: bool = False
 
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return "failback"
+        return f"failback{' --accept-unproven' if self.accept_unproven else ''}"
 
 
 def accepted_unclean(word: str) -> AcceptUnclean | None:

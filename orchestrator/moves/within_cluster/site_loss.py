@@ -16,6 +16,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     quorum_continues,
     site_attested,
 )
+from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_as_json, margin_of
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -40,8 +41,17 @@ from orchestrator.moves.within_cluster.quorum.steps import (
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
+from orchestrator.moves.within_cluster.stranded import (
+    Stranded,
+    may_be_led_there,
+    not_waiting,
+    stranded_as_json,
+    stranded_of,
+)
+from orchestrator.moves.within_cluster.unbroken import broken, brokers_unbroken
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
 from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
+from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult, Plan
@@ -49,7 +59,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Cluster, Topology
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
@@ -78,7 +88,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     is_alone = forms or is_without(quorum, sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
     lost_brokers = sites if is_alone else ()
-    if forms and view.placement.value is None:
+    if forms and (view.placement.value is None or broken(view.broker_ports)):
         return _plan_quorum_alone(topology, seen, request, quorum)
     placement = without_sites(placement_of(seen, cluster), lost_brokers)
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
@@ -91,8 +101,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(gates_of_voters(view.voters, cluster, described, left, quorum) if is_alone else ()),
+        *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
         *_continuing(topology, cluster, sites, quorum),
+        *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
     )
@@ -103,6 +114,17 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     preferring = _preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     _refuse_unknown(request.lower_min_insync, view)
+    forced = quorum.forced.sites if quorum.forced is not None else ()
+    then = Done(
+        placement=as_if_led(placement, unclean),
+        min_insync={**min_insync, **to_lower},
+        lost={*sites, *forced},
+        is_alone=is_alone,
+    )
+    margin = margin_of(topology, cluster, then)
+    word = request.lower_min_insync
+    unsaid = [name for name, copies in to_lower.items() if copies == 1 and not {name, "all"} & set(word)]
+    gates += (margin_after_loss(told, settings, cluster, margin, unsaid, is_accepted=request.accept_margin),)
     waiting = unsettled(placement)
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
@@ -155,6 +177,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "stopped": list(stays),
         "away": [str(partition) for partition in all_away(placement)],
         "unclean": [str(partition) for partition in unclean],
+        "margin": margin_as_json(margin),
+        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=forms), sites),
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
@@ -164,9 +188,10 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
-    """No broker answers, and they may be waiting for the quorum: it is formed, and no more is done.
+    """Who is in sync shows only once there is a quorum again: it is formed, and no more is done.
 
-    In ZooKeeper mode threads of a broker wait for the ensemble, until none is left that answers anybody.
+    No broker answers, and they may be waiting for it: in ZooKeeper mode threads of a broker do, until none is
+    left. Or a broker takes no connections: whether it comes back, and in sync, is not known before.
     """
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
@@ -175,17 +200,22 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
-        *gates_of_voters(view.voters, cluster, described, left, quorum),
+        *_of_voters(view, described, request, left, quorum),
         *_continuing(topology, cluster, sites, quorum),
+        *(_unbroken(view, request) if view.placement.value is not None else ()),
     )
     voters = _survivors(view, sites)
+    gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
+    why = f"{gone}: down, or restarted" if gone else "no broker answers"
+    alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, is_alone=True)
+    margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
         _form(book, cluster, voters, sites, quorum, after=_keep_off(book, cluster, sites))
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
-        "and no more yet: no broker answers",
+        f"and no more yet: {why}",
         "when_done": f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
         f"for writes: dcctl failover FILE {request.words}",
         "copies": {},
@@ -195,6 +225,8 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "stopped": [],
         "away": [],
         "unclean": [],
+        "margin": margin_as_json(margin),
+        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=True), sites),
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
@@ -289,6 +321,30 @@ def _continuing(
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if is_without(quorum, sites) else 0
     return (quorum_continues(cluster, plane, reason, formed=formed),)
+
+
+def _of_voters(
+    view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    accepted = request.accept_unproven
+    return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
+
+
+def _stranded(
+    topology: Topology, seen: Snapshot, request: SiteLossRequest, *, forms: bool
+) -> tuple[Stranded, ...]:
+    """What leaders at the lost sites may still acknowledge. Without a quorum nobody else has been elected."""
+    cluster, view = request.cluster, seen.cluster(request.cluster)
+    writers = not_waiting(topology, cluster, request.attested)
+    rows = may_be_led_there(placement_of(seen, cluster), writers, request.attested if forms else ())
+    is_cut_seen = forms and view.placement.value is not None
+    return stranded_of(writers, rows, view.stranded_ends, seen.at_s, is_cut_seen=is_cut_seen)
+
+
+def _unbroken(view: ClusterView, request: SiteLossRequest) -> tuple[GateResult, ...]:
+    placement = without_sites(view.placement.value or Placement({}, {}, frozenset()), request.attested)
+    accepted = request.accept_unclean is not None
+    return (brokers_unbroken(view.broker_ports, placement, request.cluster, is_accepted=accepted),)
 
 
 def _settings(

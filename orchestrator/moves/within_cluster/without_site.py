@@ -30,6 +30,8 @@ def plan_without(topology: Topology, seen: Snapshot, cluster: str, site: str, th
         view = replace(view, voters=replace(view.voters, value=VotersSeen(left, view.voters.value.problems)))
     # Nothing of it would take connections: the address stands for all of its servers.
     view = replace(view, at_lost_sites=Part(view.placement.source, seen.at_s, {site: "refused"}))
+    # Whoever is up now has not been restarted since a loss that is yet to come.
+    view = replace(view, broker_ports=Part(view.placement.source, seen.at_s, {}))
     request = SiteLossRequest(cluster=cluster, attested=(site,))
     return plan_site_loss(topology, replace(seen, clusters={cluster: view}), request, them)
 

@@ -12,7 +12,7 @@ from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
-from orchestrator.moves.within_cluster.order import without_sites
+from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
 from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out
 from orchestrator.moves.within_cluster.requests import (
@@ -23,6 +23,7 @@ from orchestrator.moves.within_cluster.requests import (
     SiteLossRequest,
 )
 from orchestrator.moves.within_cluster.site_loss import is_without, must_form_quorum, plan_site_loss
+from orchestrator.moves.within_cluster.stranded import may_be_led_there, not_waiting
 from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
@@ -114,10 +115,10 @@ class WithinCluster(OnOneCluster):
             voters = asked(f"voters of {self.cluster}", partial(self._voters, lost.read), clock)
             view = replace(view, voters=voters)
         if isinstance(self.request, SiteLossRequest) and placement.value is not None:
-            told = without_sites(placement.value, lost.lost)
-            if led_by_nobody(told):
-                ends = asked(cluster.subject, partial(self._ends, told, brokers.value or {}), clock)
-                view = replace(view, replica_ends=ends)
+            view = self._with_ends(view, placement.value, lost)
+        if lost.forms and placement.value is not None:
+            ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
+            view = replace(view, broker_ports=ports)
         if lost.lost:
             silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
@@ -141,9 +142,24 @@ class WithinCluster(OnOneCluster):
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
 
-    def _ends(self, placement: Placement, addresses: Mapping[int, str]) -> Ends:
+    def _with_ends(self, view: ClusterView, placement: Placement, lost: _Quorum) -> ClusterView:
+        """Of partitions that nobody leads, and of those that a site that is cut off may go on leading."""
+        addresses = view.brokers.value or {}
+
+        def ends(rows: list[Assigned]) -> Part[Ends]:
+            return asked(view.placement.source, partial(self._ends, rows, addresses), self.servers.clock)
+
+        if stuck := led_by_nobody(without_sites(placement, lost.lost)):
+            view = replace(view, replica_ends=ends(stuck))
+        attested = self.request.attested if isinstance(self.request, SiteLossRequest) else ()
+        topics = not_waiting(self.topology, self.cluster, attested)
+        if rows := may_be_led_there(placement, topics, lost.lost if lost.forms else ()):
+            view = replace(view, stranded_ends=ends(rows))
+        return view
+
+    def _ends(self, rows: list[Assigned], addresses: Mapping[int, str]) -> Ends:
         with self.servers.replica_ends(self.topology, self.cluster, PROBE_TIMEOUT_S) as reader:
-            return replica_ends(reader, placement, addresses)
+            return replica_ends(reader, rows, addresses)
 
     def _at(self, lost: _Quorum, view: ClusterView) -> dict[str, Listening]:
         """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
@@ -153,6 +169,17 @@ class WithinCluster(OnOneCluster):
         voters = view.voters.value.voters.values() if view.voters.value is not None else ()
         addresses += addresses_left_out(voters, lost.known)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
+
+    def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
+        """Whether brokers that are not lost take connections, as the cluster told their addresses."""
+        racks = view.placement.value.racks if view.placement.value is not None else {}
+        addresses = {
+            broker: address
+            for broker, address in (view.brokers.value or {}).items()
+            if racks.get(broker) not in lost.lost
+        }
+        found = self.servers.listening(dict.fromkeys(addresses.values()), PROBE_TIMEOUT_S)
+        return {broker: found[address] for broker, address in addresses.items()}
 
     def plan(self, picture: Snapshot) -> Plan:
         """See `moves.within_cluster`."""

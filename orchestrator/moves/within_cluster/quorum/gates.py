@@ -16,6 +16,7 @@ from orchestrator.wording import listed, plural
 
 PROVEN: Mapping[str, tuple[str, ...]] = {"zookeeper": ("3.9",), "kraft": ("4.3",)}
 """Versions of Kafka, by their first two numbers, on which tests force a quorum on real servers, by mode."""
+_STARTS_WITH_ANOTHER_LIST, _PRE_VOTE = (3, 8), (4, 0)
 UNSUPPORTED = "Apache Kafka supports no procedure by which KRaft goes on without a majority of its voters"
 
 
@@ -135,19 +136,38 @@ def quorum_formed(cluster: str, quorum: Quorum) -> GateResult:
     return gate_result("quorum-formed", "ok", f"change {quorum.generation}", limit, limit)
 
 
-def quorum_proven(cluster: str, described: Cluster) -> GateResult:
-    """Tests have done it on real servers of this version, with nodes of this kind."""
+def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> GateResult:
+    """Tests have done it on real servers of this version, with voters of this kind; or a person goes first.
+
+    Controllers before 3.8 do not start with other voters than those in their `quorum-state` (KAFKA-16526):
+    there nobody can. Before 4.0 voters have no pre-vote (KIP-996).
+    """
     limit = f"a quorum of the survivors was tried on real servers of the version of {cluster}"
-    versions = PROVEN[described.metadata]
-    measured = f"Kafka {described.kafka} with {described.metadata}"
-    if ".".join(described.kafka.split(".")[:2]) not in versions:
+    versions = listed(PROVEN[described.metadata])
+    voters = "ZooKeeper servers" if described.metadata == "zookeeper" else "controllers of their own"
+    measured = f"Kafka {described.kafka} with {voters}"
+    version = tuple(int(number) for number in described.kafka.split(".")[:2])
+    is_kraft = described.metadata == "kraft"
+    if is_kraft and version < _STARTS_WITH_ANOTHER_LIST:
         reason = (
-            f"it was tried on Kafka {listed(versions)} with {described.metadata}, not on {described.kafka}"
+            f"controllers of Kafka {described.kafka} do not start with another list of voters than that in "
         )
-        hint = "rehearse it in a simulation of that version first"
+        reason += "their quorum-state: only 3.8 and later do"
+        hint = "bring the site back; --accept-unproven changes nothing here: it cannot work"
         return gate_result("quorum-proven", "refused", measured, limit, reason, hint)
-    said = f"{limit}; {UNSUPPORTED}" if described.metadata == "kraft" else limit
-    return gate_result("quorum-proven", "ok", measured, limit, said)
+    beside = f"; {UNSUPPORTED}" if is_kraft else ""
+    if is_kraft and version < _PRE_VOTE:
+        beside += (
+            "; voters before 4.0 have no pre-vote: one that comes back can call an election, and unseat "
+        )
+        beside += "who leads"
+    if ".".join(map(str, version)) in PROVEN[described.metadata]:
+        return gate_result("quorum-proven", "ok", measured, limit, f"{limit}{beside}")
+    reason = f"it was tried on Kafka {versions} with {voters}, not on {described.kafka}{beside}"
+    if is_accepted:
+        return gate_result("quorum-proven", "ok", measured, limit, f"accepted as untried: {reason}")
+    hint = "rehearse it in a simulation of that version first; --accept-unproven goes on without that"
+    return gate_result("quorum-proven", "refused", measured, limit, reason, hint)
 
 
 @asked_again()
@@ -174,11 +194,17 @@ def lost_site_silent(
 
 
 def gates_of_voters(
-    voters: Part[VotersSeen], cluster: str, described: Cluster, sites: Collection[str], quorum: Quorum
+    voters: Part[VotersSeen],
+    cluster: str,
+    described: Cluster,
+    sites: Collection[str],
+    quorum: Quorum,
+    *,
+    accept_unproven: bool,
 ) -> tuple[GateResult, ...]:
     """What has to hold of the voters at these sites before any of them is stopped or started."""
     return (
         voters_present(voters, cluster, described, sites),
         files_as_known(voters, cluster, described, quorum),
-        quorum_proven(cluster, described),
+        quorum_proven(cluster, described, is_accepted=accept_unproven),
     )
