@@ -168,6 +168,8 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
     is_cancelled: Callable[[], bool],
 ) -> _Ended:
     folder.mkdir(parents=True, exist_ok=True)
+    # Of an attempt that was killed: ansible-runner keeps a file that is there, whole or not.
+    shutil.rmtree(folder / "env", ignore_errors=True)
     failures: dict[str, str] = {}
     at_work: set[str] = set()
     told: dict[str, Any] = {}

@@ -66,6 +66,19 @@ def test_clients_start_and_stop_at_one_data_centre(site: Path, tmp_path: Path) -
     assert states(site) == {"producer-a": "RUNNING", "consumer-b": "STOPPED"}
 
 
+@pytest.mark.parametrize("left", ["", '{"datacenters": ["ea', '{"datacenters": ["west"], "clients": []}'])
+def test_what_a_killed_attempt_has_left_does_not_count(site: Path, tmp_path: Path, left: str) -> None:
+    """Its variables may be written in part, or be others: a step that is gone on with has the same folder."""
+    folder = tmp_path / "start"
+    (folder / "env").mkdir(parents=True)
+    (folder / "env" / "extravars").write_text(left, encoding="utf-8")
+    variables = {"datacenters": ["east"], "clients": ["producer-a"]}
+    at_work = run_playbook(
+        "start-clients.yml", inventory=site / "inventory.yaml", variables=variables, folder=folder
+    )
+    assert at_work == {"east"}
+
+
 def test_a_failed_task_is_told_in_its_own_words(
     site: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
