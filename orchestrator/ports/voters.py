@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from pydantic import ConfigDict
@@ -45,10 +45,14 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VotersSeen:
-    """Voters by their names in the inventory; and by host or server why something could not be read."""
+    """Voters by their names in the inventory; and by host or server why something could not be read.
+
+    `stood`: where servers are started, epoch and end of each one's log a moment before.
+    """
 
     voters: Mapping[str, Voter]
     problems: Mapping[str, str]
+    stood: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @checked_dataclass(frozen=True, slots=True, config=_CONFIG)

@@ -28,7 +28,7 @@ FAILOVER = (
     "form-quorum",
     "await-leaders",
     "lower-min-insync",
-    "start-elsewhere-",
+    "start-elsewhere",
     "start-rest",
 )
 FAILBACK = (

@@ -397,13 +397,19 @@ class TwinPlaybooks:
             do("change file", server, lambda s=server, c=change, w=wrong: w.append(here[s][1].change(c)))
             if any(wrong):
                 return HostsTold({}, {f"host-{here[server][1].site}": wrong[0]})
+        stood = {
+            server: here[server][1].told()
+            for server in variables.get("read") or here
+            if variables.get("start")
+        }
         for server in variables.get("start", ()):
             do("start voter", server, partial(here[server][0].quorum.set_started, here[server][1], True))
         told: dict[str, Any] = {}
         for server in variables.get("read") or here:
             voter = here[server][1]
-            host = told.setdefault(f"host-{voter.site}", {"dc": voter.site, "servers": {}})
+            host = told.setdefault(f"host-{voter.site}", {"dc": voter.site, "servers": {}, "stood": {}})
             host["servers"][server] = voter.told()
+            host["stood"] |= {server: stood[server]} if server in stood else {}
         return HostsTold(told, away)
 
     def _logs_told(self, sites: Collection[str]) -> dict[str, Any]:

@@ -64,8 +64,11 @@ class HostsOfVoters(AskedHosts):
     @staticmethod
     def _seen(asked: HostsTold) -> VotersSeen:
         voters: dict[str, Voter] = {}
-        problems = dict(asked.failures)
+        problems, stood = dict(asked.failures), dict[str, tuple[int, int]]()
         for host, told in asked.told.items():
+            for server, found in told.get("stood", {}).items():
+                if found.get("is_voter"):
+                    stood[server] = int(found["epoch"]), int(found["end"])
             for server, found in told["servers"].items():
                 if server in voters:
                     problems[server] = f"two hosts have it in `dcctl_servers`, {host} for one"
@@ -73,7 +76,7 @@ class HostsOfVoters(AskedHosts):
                     problems[server] = f"{host}: {found['problem']}"
                 elif found["is_voter"]:
                     voters[server] = _voter(server, told["dc"], found)
-        return VotersSeen(voters, problems)
+        return VotersSeen(voters, problems, stood)
 
 
 def _whole(seen: VotersSeen) -> VotersSeen:

@@ -223,15 +223,16 @@ class _Beginning(Effect[Nothing]):
             )
         if problem := _without_leader(seen, first, stopped):
             return _Started(seen, "", problem)
-        leader, furthest = leader_of(seen.voters.values()), max(stopped, key=lambda voter: voter.reaches)
+        leader = leader_of(seen.voters.values())
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
-        # Of what it had before: whoever leads has written in an epoch of its own by now.
-        had = next((voter for voter in stopped if voter.server == leader.server), None)
-        if had is None or had.reaches < furthest.reaches:
-            own = f" ended at {had.end} of epoch {had.epoch}" if had is not None else " was not read"
-            said = f"{leader.server} leads, whose log{own}; "
-            said += f"that of {furthest.server} ended at {furthest.end} of epoch {furthest.epoch}"
+        # Of what it had before: whoever leads has written in an epoch of its own by now. An attempt that was
+        # interrupted may have brought logs further since they were stopped.
+        had = {voter.server: voter.reaches for voter in stopped} | dict(seen.stood)
+        furthest = max(had, key=lambda server: had[server])
+        if leader.server not in had or had[leader.server] < had[furthest]:
+            said = f"{leader.server} leads, whose log {_ended(had.get(leader.server))}; "
+            said += f"that of {furthest} {_ended(had[furthest])}"
             return _Started(seen, leader.server, said)
         return _Started(seen, leader.server)
 
@@ -347,6 +348,10 @@ class StartRest(
         if problem := _without_leader(seen, rest, stopped):
             return Unknown(problem)
         return Done(Nothing(), f"started: {listed(rest)}")
+
+
+def _ended(reaches: tuple[int, int] | None) -> str:
+    return "was not read" if reaches is None else f"ended at {reaches[1]} of epoch {reaches[0]}"
 
 
 def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[StoppedVoter]) -> str:
