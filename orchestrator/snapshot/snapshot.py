@@ -13,6 +13,7 @@ from typing import Any
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
+from orchestrator.ports.services import ServicesSeen
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -49,9 +50,9 @@ class ClusterView:
     there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
     metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
-    connections. `replica_ends`: of partitions that nobody leads, by broker, where its replica's log ends, or
-    why nobody can tell. `cluster_id`: None where
-    no broker answers, empty where it tells none.
+    connections. `services`: of its servers at lost sites, as their hosts tell. `replica_ends`: of partitions
+    that nobody leads, by broker, where its replica's log ends, or why nobody can tell. `cluster_id`: None
+    where no broker answers, empty where it tells none.
     """
 
     probe: Part[SourceProbe] = _NOT_ASKED
@@ -72,6 +73,7 @@ class ClusterView:
     min_insync: Part[Mapping[str, int]] = _NOT_ASKED
     voters: Part[VotersSeen] = _NOT_ASKED
     at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
+    services: Part[ServicesSeen] = _NOT_ASKED
     replica_ends: Part[Mapping[TopicPartition, Mapping[int, ReplicaEnd | str]]] = _NOT_ASKED
     cluster_id: str | None = None
 

@@ -94,7 +94,14 @@ def test_where_no_broker_answers_the_quorum_is_formed_and_no_more(estates: Estat
     assert result.outcome == "ok"
     assert operator.plan is not None
     steps = [step.action for step in operator.plan.steps]
-    assert steps == ["fence-site", "record-generation", "stop-voters", "form-quorum", "start-rest"]
+    assert steps == [
+        "fence-site",
+        "stop-services",
+        "record-generation",
+        "stop-voters",
+        "form-quorum",
+        "start-rest",
+    ]
     assert "no broker answers" in operator.plan.way
     stood_alone(operator)
     for broker in left:

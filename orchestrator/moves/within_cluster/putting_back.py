@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
@@ -29,10 +29,12 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
+from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
 from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
+from orchestrator.ports.services import ServiceState
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.guards import SiteGuardSaid
-from orchestrator.runs.plan import Plan
+from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
@@ -51,26 +53,14 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
-    gates = (
-        *common_gates(topology, seen, request),
-        nothing_reassigned(view.reassigning, cluster),
-        *(
-            (
-                quorum_formed(cluster, quorum),
-                *gates_of_voters(view.voters, cluster, described, described.datacenters, quorum),
-            )
-            if is_forced
-            else (sites_returned(view.placement, _guards(seen, cluster), cluster, described, off),)
-            if off
-            else (isr_full(view.placement, cluster, recorded),)
-        ),
-    )
+    gates = _gates(topology, seen, request, recorded)
+    services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
     done = ""
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or home.going or home.forgotten)
+        and not (is_forced or off or services or home.going or home.forgotten)
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
@@ -82,12 +72,11 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         with book.section("one quorum", on_failure="stop"):
             whole = restore_quorum(book, cluster, described, voters, quorum)
             order = [behind(whole, because="brokers that were away need the quorum")]
-    if not is_done(gates, done) and (off or order):
+    if not is_done(gates, done) and (off or order or services):
         with book.section("in sync", on_failure="stop"):
-            if off:
-                let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
-                order = [behind(let, because="guards start brokers that were away once they may run")]
-            synced = book.add(AwaitInSync(cluster=cluster), after=order)
+            synced = book.add(
+                AwaitInSync(cluster=cluster), after=_let_run(book, cluster, services, off, order)
+            )
             order = [behind(synced, because="every replica is in sync, and counts again")]
     if not is_done(gates, done):
         with book.section("lead as before", on_failure="stop"):
@@ -130,12 +119,10 @@ def _plan_servers_alone(
     """
     cluster, described = request.cluster, topology.clusters[request.cluster]
     held = gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False)
-    returned = sites_returned(
-        seen.cluster(cluster).placement, _guards(seen, cluster), cluster, described, off
-    )
+    returned = _returned(seen, cluster, described, off)
     book = Runbook()
     with book.section("servers run again", on_failure="stop"):
-        book.add(LetSitesRun(cluster=cluster, sites=off))
+        _let_run(book, cluster, startable(seen, cluster), off, [])
     way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer"
     facts = {
         "way": way,
@@ -148,8 +135,39 @@ def _plan_servers_alone(
     return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
 
 
-def _guards(seen: Snapshot, cluster: str) -> Mapping[str, SiteGuardSaid]:
-    return seen.coordination.value.site_guards.get(cluster, {}) if seen.coordination.value else {}
+def _let_run(
+    book: Runbook, cluster: str, services: dict[str, ServiceState], off: tuple[str, ...], order: list[After]
+) -> list[After]:
+    """Services that were stopped start behind their guards, and then guards let on what they hold."""
+    if services:
+        started = book.add(StartServices(cluster=cluster, services=services), after=order)
+        order = [behind(started, because="what was stopped waits behind its guard, as all others do")]
+    if off:
+        let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
+        order = [behind(let, because="guards start brokers that were away once they may run")]
+    return order
+
+
+def _gates(
+    topology: Topology, seen: Snapshot, request: PutBackRequest, recorded: Collection[str]
+) -> tuple[GateResult, ...]:
+    cluster, view = request.cluster, seen.cluster(request.cluster)
+    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
+    held = (*common_gates(topology, seen, request), nothing_reassigned(view.reassigning, cluster))
+    if quorum.forced is not None:
+        voters = gates_of_voters(view.voters, cluster, described, described.datacenters, quorum)
+        return (*held, quorum_formed(cluster, quorum), *voters)
+    if off := sites_off_of(seen, cluster):
+        return (*held, _returned(seen, cluster, described, off))
+    return (*held, isr_full(view.placement, cluster, recorded))
+
+
+def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[str]) -> GateResult:
+    guards: Mapping[str, SiteGuardSaid] = {}
+    if seen.coordination.value is not None:
+        guards = seen.coordination.value.site_guards.get(cluster, {})
+    placement, answering = seen.cluster(cluster).placement, returned_sites(seen, cluster)
+    return sites_returned(placement, guards, cluster, described, off, answering=answering)
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

@@ -27,6 +27,7 @@ from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
+from orchestrator.ports.services import ServicesSeen
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
@@ -43,6 +44,7 @@ from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
+from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from orchestrator.verbs.registration import PARTICIPANTS
 
@@ -118,6 +120,11 @@ class WithinCluster(OnOneCluster):
             if led_by_nobody(told):
                 ends = asked(cluster.subject, partial(self._ends, told, brokers.value or {}), clock)
                 view = replace(view, replica_ends=ends)
+        if isinstance(self.request, PutBackRequest) and coordination.value is not None:
+            stopped = coordination.value.services_stopped.get(self.cluster, {})
+            if sites := tuple(dict.fromkeys(its.site for its in stopped.values())):
+                services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
+                view = replace(view, services=services)
         if lost.lost:
             silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
@@ -140,6 +147,9 @@ class WithinCluster(OnOneCluster):
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
+
+    def _services(self, sites: tuple[str, ...]) -> ServicesSeen:
+        return HostsOfServices(self.servers, self.topology).look(sites, name="look-services")
 
     def _ends(self, placement: Placement, addresses: Mapping[int, str]) -> Ends:
         with self.servers.replica_ends(self.topology, self.cluster, PROBE_TIMEOUT_S) as reader:
