@@ -24,7 +24,6 @@ from tests.adapters.played import played
 from tests.adapters.ssh_hosts import MISSING, SSHD, SshHost, ssh_hosts
 from tests.layouts.test_evacuated import all_in_sync, awaited, placed
 
-ROOT = Path(__file__).parents[2]
 _WITHIN_S = 120.0
 
 pytestmark = [
@@ -63,7 +62,7 @@ class Reached:
 @pytest.fixture
 def reached(tmp_path: Path) -> Iterator[Reached]:
     """With its applications at work. No host is reached without SSH any more."""
-    topology = load_topology(ROOT / "topologies" / "stretched-2dc-kraft.yaml")
+    topology = load_topology(Path(__file__).with_name("two-halves.yaml"))
     simulation = simulation_up(topology, watch=False)
     try:
         install_workload(simulation, TINY)
