@@ -135,6 +135,27 @@ def test_the_survivors_become_the_whole_quorum_and_all_are_one_again(estates: Es
 
 
 @BOTH
+def test_services_of_the_lost_half_are_stopped_and_run_again_once_all_are_one_quorum(
+    estates: Estates, mode: str
+) -> None:
+    """Its hosts answer: brokers and voters alike, and voters are started to be one quorum first."""
+    operator = estates.at_work(LAYOUTS[mode])
+    operator.estate.lose("dc1", but_for_hosts=True)
+    operator.estate.live(12)
+    services = operator.estate.services
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert services.off == services.disabled == set(services.at("dc1"))
+    goes_on_alone(operator)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert not any(voter.runs for voter in quorum(operator).voters.values() if voter.site == "dc1")
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert (services.disabled, [s for s in services.at("dc1") if not services.runs(s)]) == (set(), [])
+    is_whole(operator)
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+@BOTH
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_whoever_has_the_newest_change_leads(estates: Estates, mode: str, which: int) -> None:
     """It is on one survivor alone: a majority without it would cut it off."""
