@@ -31,7 +31,7 @@ class StopServices(
     name="stop-services",
     phase="fence",
     expected_s=3.0,
-    timeout_s=90.0,
+    timeout_s=120.0,
 ):
     """Stop and disable what hosts of lost sites still run, once it is recorded how each service was.
 
@@ -91,7 +91,7 @@ class StartServices(
     name="start-services",
     phase="redirect",
     expected_s=3.0,
-    timeout_s=90.0,
+    timeout_s=120.0,
     stays="they are servers of a cluster that goes on",
 ):
     """Services are enabled and run again, if they were and did before a run stopped them.

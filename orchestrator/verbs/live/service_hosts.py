@@ -14,8 +14,8 @@ from orchestrator.topology.model import Topology
 
 _PLAYBOOK = "services.yml"
 # A lost site's hosts are asked as well: whoever waits for them waits no longer than this.
-_CONNECT_WITHIN_S, _ANSWER_WITHIN_S, _STOP_WITHIN_S = 3, 5, 20
-_LOOK_S, _CHANGE_S = 20.0, 60.0
+_CONNECT_WITHIN_S, _ANSWER_WITHIN_S, _STOP_WITHIN_S = 3, 10, 20
+_LOOK_S, _CHANGE_S = 40.0, 75.0
 # A program of supervisor's runs, or will in a moment; systemd's states are in `org.freedesktop.systemd1`.
 _RUNNING = {"RUNNING", "STARTING", "BACKOFF", "active", "activating", "reloading", "deactivating"}
 _OFF = {"STOPPED", "STOPPING", "EXITED", "FATAL", "inactive", "failed"}
