@@ -35,6 +35,7 @@ _PLAYBOOKS = (
     "stop-clients.yml",
     "voters.yml",
     "replica-logs.yml",
+    "services.yml",
     "library/dcctl_lines.py",
     "library/dcctl_replica_logs.py",
     "library/dcctl_voters.py",
@@ -108,7 +109,7 @@ def ask_playbook(
     found = _run(name, playbook, str(inventory.resolve()), variables, folder, timeout_s, is_cancelled)
     if not found.told and not found.failures:
         found.at_work()
-    return HostsTold(found.told, found.failures)
+    return HostsTold(found.told, found.failures, found.unreachable)
 
 
 def run_own_playbook(
@@ -141,6 +142,7 @@ class _Ended:
     hosts: frozenset[str]
     told: Mapping[str, Any]
     failures: Mapping[str, str]
+    unreachable: frozenset[str]
     status: int | None
 
     def at_work(self) -> frozenset[str]:
@@ -172,6 +174,7 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
     shutil.rmtree(folder / "env", ignore_errors=True)
     failures: dict[str, str] = {}
     at_work: set[str] = set()
+    unreachable: set[str] = set()
     told: dict[str, Any] = {}
 
     def note_event(event: Mapping[str, Any]) -> bool:
@@ -184,6 +187,8 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         if (is_item or event.get("event") in _FAILURES) and not data.get("ignore_errors") and not is_told:
             said = f"task “{data.get('task')}”: {_message(data.get('res', {}))}"
             failures[host] = f"{failures[host]}; {said}" if host in failures else said
+        if event.get("event") == "runner_on_unreachable":
+            unreachable.add(host)
         if event.get("event") == "playbook_on_stats":
             told.update(data.get("artifact_data", {}).get("told", {}))
         return True  # keep the event's file: it is evidence
@@ -212,7 +217,8 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         problem = f"not done within {timeout_s:g} s" if result.status == "timeout" else "cancelled"
         raise PlaybookError(f"playbook {name}", problem, f"log: {log}")
     is_well = result.status == "successful"
-    return _Ended(name, inventory, log, is_well, frozenset(at_work), told, failures, result.rc)
+    hosts, gone = frozenset(at_work), frozenset(unreachable)
+    return _Ended(name, inventory, log, is_well, hosts, told, failures, gone, result.rc)
 
 
 def host_variables(inventory: Path, timeout_s: float = 30.0) -> dict[str, dict[str, Any]]:

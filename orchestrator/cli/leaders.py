@@ -138,6 +138,9 @@ def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -
         "evacuated": None if state.value is None else list(away.sites if away else ()),
         "lowered": None if state.value is None else dict(lowered.lowered if lowered else {}),
         "sites_off": None if state.value is None else list(state.value.sites_off.get(name, ())),
+        "services_stopped": None
+        if state.value is None
+        else sorted(state.value.services_stopped.get(name, ())),
         "quorum_without": None if state.value is None else _quorum_without(name, state.value),
         "applications_at": None
         if state.value is None
@@ -208,6 +211,8 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
         yield f"{without}: {rows}; dcctl failback FILE puts it back"
     if off := state.value.sites_off.get(name):
         yield f"{listed(off)} is off: guards there start no server before dcctl failback FILE"
+    if stopped := state.value.services_stopped.get(name):
+        yield f"services stopped: {listed(sorted(stopped))}; dcctl failback FILE starts those that ran"
     if lost := _quorum_without(name, state.value):
         yield f"the metadata quorum is without {listed(lost)}; dcctl failback FILE makes it whole"
     if at := state.value.applications_at.get(name):

@@ -12,7 +12,11 @@ Listening = Literal["yes", "refused", "silent"]
 
 @dataclass(frozen=True, slots=True)
 class HostsTold:
-    """What hosts have told, by their names, and in words what has failed, by the names of hosts."""
+    """What hosts have told, by their names, and in words what has failed, by the names of hosts.
+
+    `unreachable`: those of the latter that were not even reached.
+    """
 
     told: Mapping[str, Any]
     failures: Mapping[str, str]
+    unreachable: frozenset[str] = frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from orchestrator.ports.services import ServiceState
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.guards import GuardSaid, SiteGuardSaid
 from orchestrator.runs.holds import Hold
@@ -161,7 +162,9 @@ class CoordinationState:
     `evacuated`: by cluster, sites whose brokers were put last, and how assignments stood before;
     `lowered`: by cluster, topics with a lowered `min.insync.replicas`, and what they had before;
     `quorums`: by cluster, what was changed of its metadata quorum; `sites_off`: by cluster, sites at which
-    no server of it is to run, and then in `site_guards` by server what guards of that cluster say;
+    no server of it is to run; `services_stopped`: by cluster and server, how services were that a run has
+    stopped, `services_started`: at which sites one has started them since, if these are off still; and
+    where sites are off, in `site_guards` by server what guards of that cluster say;
     `applications_at`: by cluster, the programs that run elsewhere than the file has them.
     """
 
@@ -181,5 +184,7 @@ class CoordinationState:
     lowered: Mapping[str, MinInsyncLowered] = field(default_factory=dict)
     quorums: Mapping[str, Quorum] = field(default_factory=dict)
     sites_off: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    services_stopped: Mapping[str, Mapping[str, ServiceState]] = field(default_factory=dict)
+    services_started: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     site_guards: Mapping[str, Mapping[str, SiteGuardSaid]] = field(default_factory=dict)
     applications_at: Mapping[str, Mapping[str, PlacedAt]] = field(default_factory=dict)

@@ -26,6 +26,8 @@ from orchestrator.runs.facts_within_clusters import (
     QuorumFormed,
     QuorumRestoring,
     QuorumWhole,
+    ServicesStarted,
+    ServicesStopped,
     SiteEvacuated,
     SitesOff,
     SitesOn,
@@ -206,6 +208,8 @@ Body: TypeAlias = (
     | MinInsyncRestored
     | SitesOff
     | SitesOn
+    | ServicesStopped
+    | ServicesStarted
     | ApplicationsPlaced
     | ApplicationsHome
     | QuorumForced
@@ -236,6 +240,8 @@ KINDS: Mapping[str, type[Body]] = {
     "min_insync_restored": MinInsyncRestored,
     "sites_off": SitesOff,
     "sites_on": SitesOn,
+    "services_stopped": ServicesStopped,
+    "services_started": ServicesStarted,
     "applications_placed": ApplicationsPlaced,
     "applications_home": ApplicationsHome,
     "quorum_forced": QuorumForced,
@@ -350,6 +356,8 @@ def _about(body: Body) -> tuple[Any, ...]:  # noqa: PLR0911 - one for each
             | MinInsyncRestored()
             | SitesOff()
             | SitesOn()
+            | ServicesStopped()
+            | ServicesStarted()
             | QuorumForced()
             | QuorumFormed()
             | QuorumRestoring()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from orchestrator.ports.services import ServiceState
 from orchestrator.ports.voters import FileChange
 
 _CONFIG = ConfigDict(extra="ignore")
@@ -88,6 +89,25 @@ class SitesOn:
     """Servers of `cluster` may run at all of its sites again."""
 
     cluster: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ServicesStopped:
+    """Services of servers of `cluster` at a lost site are stopped and disabled, or are being so.
+
+    `before`: how each was before, by the name of its server.
+    """
+
+    cluster: str
+    before: Mapping[str, ServiceState]
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class ServicesStarted:
+    """Services of `cluster` are as they were, but for those whose hosts could not be reached."""
+
+    cluster: str
+    but_for: tuple[str, ...] = ()
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from orchestrator.ports.services import ServiceState
 from orchestrator.runs.estate_record import Fact, standing
 from orchestrator.runs.facts_within_clusters import (
     ApplicationsHome,
@@ -16,6 +17,8 @@ from orchestrator.runs.facts_within_clusters import (
     QuorumFormed,
     QuorumRestoring,
     QuorumWhole,
+    ServicesStarted,
+    ServicesStopped,
     SiteEvacuated,
     SitesOff,
     SitesOn,
@@ -62,6 +65,8 @@ WITHIN_CLUSTERS = (
     MinInsyncRestored,
     ApplicationsPlaced,
     ApplicationsHome,
+    ServicesStopped,
+    ServicesStarted,
     *SITE_FACTS,
     *QUORUM_FACTS,
 )
@@ -143,6 +148,41 @@ def sites_off(facts: Iterable[Fact], *, of_voters: bool = False) -> dict[str, tu
                 found.pop(on.cluster, None)
             case QuorumWhole() as whole if of_voters:
                 found.pop(whole.cluster, None)
+            case _:
+                pass
+    return found
+
+
+def stopped_services(facts: Iterable[Fact]) -> dict[str, dict[str, ServiceState]]:
+    """By cluster and server the services that are stopped, and how each was at first."""
+    found: dict[str, dict[str, ServiceState]] = {}
+    for fact in standing(facts):
+        match fact.body:
+            case ServicesStopped(cluster=cluster, before=before):
+                found[cluster] = {**before, **found.get(cluster, {})}
+            case ServicesStarted(cluster=cluster, but_for=but_for):
+                known = found.pop(cluster, {})
+                found[cluster] = {server: its for server, its in known.items() if server in but_for}
+            case _:
+                pass
+    return {cluster: services for cluster, services in found.items() if services}
+
+
+def sites_started(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
+    """By cluster the sites where services that were stopped have started, and that are not let on yet."""
+    stopped: dict[str, dict[str, ServiceState]] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    for fact in standing(facts):
+        match fact.body:
+            case ServicesStopped(cluster=cluster, before=before):
+                stopped[cluster] = {**stopped.get(cluster, {}), **before}
+                found.pop(cluster, None)
+            case ServicesStarted(cluster=cluster, but_for=but_for):
+                services = stopped.pop(cluster, {})
+                sites = dict.fromkeys(its.site for server, its in services.items() if server not in but_for)
+                found[cluster] = tuple(dict.fromkeys([*found.get(cluster, ()), *sites]))
+            case SitesOn(cluster=cluster):
+                found.pop(cluster, None)
             case _:
                 pass
     return found

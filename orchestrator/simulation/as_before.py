@@ -82,6 +82,7 @@ def _recorded(simulation: Simulation, cluster: str) -> dict[str, str]:
     without = quorum.forced.sites if quorum is not None and quorum.forced is not None else ()
     return {
         "sites off": listed(state.sites_off.get(cluster, ())),
+        "services stopped": listed(sorted(state.services_stopped.get(cluster, ()))),
         "sites evacuated": str(state.evacuated.get(cluster, "")),
         "settings lowered": str(state.lowered.get(cluster, "")),
         "applications elsewhere": listed(state.applications_at.get(cluster, ())),

@@ -15,13 +15,14 @@ class ClientHost:
     """One host of the inventory.
 
     `dc` and `service_manager` are empty where the inventory does not say. `clients`: what it runs of
-    what is to be started in its data centre; None for everything.
+    what is to be started in its data centre; None for everything. `servers`: those of clusters that it has.
     """
 
     name: str
     dc: str
     service_manager: str
     clients: frozenset[str] | None = None
+    servers: frozenset[str] = frozenset()
 
     def runs(self, client: str, datacenters: Iterable[str]) -> bool:
         """Whether the playbooks would start this client here, when asked for these data centres."""

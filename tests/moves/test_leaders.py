@@ -19,12 +19,21 @@ from orchestrator.moves.within_cluster.requests import (
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement, TopicDescription
+from orchestrator.ports.services import ServicesSeen, ServiceState
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.effect import Effect
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered, TopicOrder
+from orchestrator.runs.estate_record import Body, Fact
+from orchestrator.runs.facts_within_clusters import (
+    MinInsyncLowered,
+    ServicesStarted,
+    ServicesStopped,
+    SitesOff,
+    SitesOn,
+    TopicOrder,
+)
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import Plan
-from orchestrator.runs.within_clusters import Evacuated
+from orchestrator.runs.within_clusters import Evacuated, sites_off, sites_started, stopped_services
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.loading import load_topology
 from orchestrator.values import TopicPartition
@@ -113,6 +122,54 @@ def test_servers_of_a_lost_site_run_again_before_what_waits_for_them() -> None:
     ]
     assert outcome_of(plan, "sites-returned") == "ok"
     assert outcome_of(put_back_after_a_loss({"broker-2": "dc2"}, WITHOUT_DC1), "sites-returned") == "refused"
+
+
+def put_back_with_services(facts: list[Body], answering: set[str]) -> Plan:
+    """dc1 is recorded as off, and these facts; hosts there tell of the services that are `answering`."""
+    numbered = [Fact(number=at, run_id="r", at_s=0.0, body=body) for at, body in enumerate(facts)]
+    state = CoordinationState(
+        "",
+        sites_off=sites_off(numbered),
+        services_stopped=stopped_services(numbered),
+        services_started=sites_started(numbered),
+    )
+    picture = seen(WITHOUT_DC1, state)
+    told = ServicesSeen({server: ServiceState(site="dc1", is_running=False) for server in answering}, {})
+    view = replace(picture.cluster("west"), services=part(told))
+    picture = replace(picture, clusters={"west": view})
+    return plan_put_back(topology(), picture, PutBackRequest(cluster="west"), PARTICIPANTS)
+
+
+def test_services_that_were_stopped_start_before_their_guards_let_them_on() -> None:
+    """A site where nothing runs, since dcctl has stopped it, is back if its hosts answer."""
+    off, on = SitesOff(cluster="west", sites=("dc1",)), SitesOn(cluster="west")
+    before = {"broker-1": ServiceState(site="dc1", is_running=True, is_enabled=True)}
+    stopped = ServicesStopped(cluster="west", before=before)
+    plan = put_back_with_services([off, stopped], {"broker-1"})
+    steps = [step.action for step in plan.steps]
+    assert steps == ["start-services", "let-sites-run", "await-in-sync", "elect-preferred"]
+    assert outcome_of(plan, "sites-returned") == "ok"
+    assert outcome_of(put_back_with_services([off, stopped], set()), "sites-returned") == "refused"
+    # A run has started them, and died before it let the site on.
+    started = ServicesStarted(cluster="west")
+    plan = put_back_with_services([off, stopped, started], set())
+    assert next(step.action for step in plan.steps) == "let-sites-run"
+    assert outcome_of(plan, "sites-returned") == "ok"
+    # The host of one could not be reached then, and can be by now.
+    started = ServicesStarted(cluster="west", but_for=("broker-1",))
+    plan = put_back_with_services([off, stopped, started, on], {"broker-1"})
+    assert [step.action for step in plan.steps][:2] == ["start-services", "await-in-sync"]
+
+
+def test_how_services_were_at_first_is_what_counts() -> None:
+    """A second failover finds them stopped."""
+    before = {"broker-1": ServiceState(site="dc1", is_running=True, is_enabled=True)}
+    after = {"broker-1": ServiceState(site="dc1", is_running=False, is_enabled=False)}
+    facts = [
+        Fact(number=at, run_id=str(at), at_s=0.0, body=ServicesStopped(cluster="west", before=one))
+        for at, one in enumerate((before, after))
+    ]
+    assert stopped_services(facts) == {"west": before}
 
 
 def test_where_the_cluster_does_not_answer_servers_that_are_held_run_and_no_more() -> None:

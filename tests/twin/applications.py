@@ -28,6 +28,7 @@ from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.clusters import Log, State, TwinCluster, TwinRecord
 from tests.twin.crew import EPOCH_S, Crew
 from tests.twin.record import Record
+from tests.twin.services import TwinServices
 
 RATE_PER_S = 20.0
 _COMMITS_EVERY_S, _BATCH_EVERY_S = 0.5, 2.0
@@ -316,12 +317,18 @@ class TwinPlaybooks:
 
     check_installed = staticmethod(check_installed)
 
-    def __init__(self, applications: Applications, record: Record, crew: Crew) -> None:
-        self._applications, self._record, self._crew = applications, record, crew
+    def __init__(
+        self, applications: Applications, services: TwinServices, record: Record, crew: Crew
+    ) -> None:
+        self._applications, self._services = applications, services
+        self._record, self._crew = record, crew
         self.own: dict[str, Callable[[], None]] = {}
 
     def hosts(self, inventory: Path) -> dict[str, dict[str, Any]]:  # noqa: ARG002 - there is one
-        return self._applications.hosts()
+        found = self._applications.hosts()
+        for host in found.values():
+            host["dcctl_servers"] = {server: {"unit": server} for server in self._services.at(host["dc"])}
+        return found
 
     def run(
         self,
@@ -369,7 +376,11 @@ class TwinPlaybooks:
         timeout_s: float,  # noqa: ARG002 - it is done at once
         is_cancelled: Callable[[], bool],  # noqa: ARG002 - it is done at once
     ) -> HostsTold:
-        """`voters.yml`: at all hosts each of the four things before the next; `replica-logs.yml` reads alone."""
+        """`services.yml` and `replica-logs.yml`; or `voters.yml`: at all hosts each of the four things before
+        the next.
+        """
+        if name == "services.yml":
+            return self._services.ask(name, variables)
         sites = variables["datacenters"]
         away = {f"host-{dc}": "no route to host" for dc in sites if self._applications.reach[dc] != "up"}
         if name == "replica-logs.yml":

@@ -29,6 +29,7 @@ from tests.twin.ensemble import TwinEnsemble
 from tests.twin.guards import TwinGuards
 from tests.twin.kafka import TwinKafka
 from tests.twin.record import Record
+from tests.twin.services import TwinServices
 from tests.twin.watching import TwinWatcher
 
 _TICK_S = 0.5
@@ -128,13 +129,14 @@ class TwinEstate:
                 for name, config in made.items():
                     self.workers[mirror.target].add(name, config)
         self.applications = Applications(self.topology, self.clusters)
+        self.services = TwinServices(self.clusters, self.record)
         self.ensemble = TwinEnsemble(self.record, self.crew)
         self.guards: list[TwinGuards] = []
         self.servers: Servers = TwinServers(
             self,
             TwinClock(self.crew),
             TwinThreads(self.crew),
-            TwinPlaybooks(self.applications, self.record, self.crew),
+            TwinPlaybooks(self.applications, self.services, self.record, self.crew),
             TwinCheckpoints(self.record, self.crew, self._is_readable),
         )
         self.watchers = [
@@ -160,9 +162,11 @@ class TwinEstate:
             self.crew.pass_time(tick_s)
             seconds -= tick_s
 
-    def lose(self, dc: str, state: State = "gone") -> None:
-        """A site is gone, or answers nothing: its brokers, workers and hosts."""
+    def lose(self, dc: str, state: State = "gone", *, but_for_hosts: bool = False) -> None:
+        """A site is gone, or answers nothing: its brokers, workers and hosts; `but_for_hosts` of servers."""
         self._set_site(dc, state)
+        if but_for_hosts:
+            self.services.reach[dc] = "up"
 
     def make_anew(self, cluster: str, topic: str) -> None:
         """Somebody deletes a topic and creates it again, and its groups begin at its beginning."""
@@ -210,6 +214,7 @@ class TwinEstate:
             if name in self.workers and workers == {dc}:
                 self.workers[name].state = state
         self.applications.reach[dc] = state
+        self.services.set_site(dc, state)
 
     def _is_readable(self, path: Path) -> bool:
         return all(self.applications.reach[dc] == "up" for dc in self.applications.reach if dc in path.parts)

@@ -25,7 +25,8 @@ BEFORE_AND_AFTER: tuple[Harm, ...] = ("dies before", "dies after")
 class Story:
     """What is made, what is done, and what has to hold afterwards: once it is done, and once it is taken back.
 
-    `is_undone` None: it cannot be taken back. `harms`: how the process dies.
+    `is_undone` None: it cannot be taken back. `harms`: how the process dies; `pause_s`: how long it is
+    before another one comes.
     """
 
     make: Make
@@ -33,6 +34,7 @@ class Story:
     is_done: Check
     is_undone: Check | None = None
     harms: tuple[Harm, ...] = BEFORE_AND_AFTER
+    pause_s: float = 0.0
 
 
 def sampled(estates: Estates, story: Story, every: int) -> list[tuple[int, Harm]]:
@@ -77,6 +79,7 @@ def _killed(estates: Estates, story: Story, number: int, harm: Harm) -> Operator
         story.move(operator)
     operator.estate.record.heal()
     operator.estate.restart_dcctl()
+    operator.estate.live(story.pause_s)
     return operator
 
 

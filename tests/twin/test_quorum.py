@@ -95,7 +95,14 @@ def test_where_no_broker_answers_the_quorum_is_formed_and_no_more(estates: Estat
     assert result.outcome == "ok"
     assert operator.plan is not None
     steps = [step.action for step in operator.plan.steps]
-    assert steps == ["fence-site", "record-generation", "stop-voters", "form-quorum", "start-rest"]
+    assert steps == [
+        "fence-site",
+        "stop-services",
+        "record-generation",
+        "stop-voters",
+        "form-quorum",
+        "start-rest",
+    ]
     assert "no broker answers" in operator.plan.way
     stood_alone(operator)
     for broker in left:
@@ -171,6 +178,27 @@ def test_the_survivors_become_the_whole_quorum_and_all_are_one_again(estates: Es
     is_whole(operator)
     assert wanted(operator) == before
     assert {name: [log.replicas for log in topic.logs] for name, topic in main.topics.items()} == replicas
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+@BOTH
+def test_services_of_the_lost_half_are_stopped_and_run_again_once_all_are_one_quorum(
+    estates: Estates, mode: str
+) -> None:
+    """Its hosts answer: brokers and voters alike, and voters are started to be one quorum first."""
+    operator = estates.at_work(LAYOUTS[mode])
+    operator.estate.lose("dc1", but_for_hosts=True)
+    operator.estate.live(12)
+    services = operator.estate.services
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert services.off == services.disabled == set(services.at("dc1"))
+    goes_on_alone(operator)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert not any(voter.runs for voter in quorum(operator).voters.values() if voter.site == "dc1")
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert (services.disabled, [s for s in services.at("dc1") if not services.runs(s)]) == (set(), [])
+    is_whole(operator)
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
 
 

@@ -338,7 +338,7 @@ def test_with_the_word_whoever_has_most_leads_and_the_order_is_put_back(estates:
     assert operator.plan is not None
     steps = [step.action for step in operator.plan.steps]
     order = ["await-leaders", "put-longest-first", "elect-unclean", "lower-min-insync", "see-writable"]
-    assert steps[1:6] == order
+    assert steps[2:7] == order
     takes_writes(operator)
     operator.estate.bring_back("dc1")
     operator.estate.live(12)
@@ -372,6 +372,112 @@ def test_a_topic_that_is_not_there_is_refused_and_one_that_needs_nothing_is_left
     assert said == ["--attest-down", "--lower-min-insync"]
 
 
+def lost_but_for_hosts(estates: Estates) -> Operator:
+    """The site takes part in nothing any more, and its hosts answer: they would start its servers again."""
+    operator = estates.at_work(STRETCHED)
+    operator.estate.services.disabled.add("broker-2")
+    operator.estate.lose("dc1", but_for_hosts=True)
+    operator.estate.live(12)
+    return operator
+
+
+def returned_with_services_off(estates: Estates) -> Operator:
+    """The site is there again, and nothing of it runs."""
+    operator = lost_but_for_hosts(estates)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    return operator
+
+
+def said(operator: Operator, step: str) -> str:
+    """What a step said as it ended."""
+    return next(event.message for event in operator.events if event.step == step and event.outcome)
+
+
+def services_are_off(operator: Operator) -> None:
+    """Those of the lost site, and no other."""
+    services = operator.estate.services
+    assert services.off == services.disabled == set(services.at("dc1"))
+    takes_writes(operator)
+
+
+def services_are_as_before(operator: Operator) -> None:
+    """One of them was disabled before."""
+    services = operator.estate.services
+    assert (services.off, services.disabled) == (set(), {"broker-2"})
+    is_as_before(operator)
+
+
+def test_services_are_stopped_where_hosts_answer_and_are_as_before_on_the_way_back(
+    estates: Estates,
+) -> None:
+    """Stopped and disabled; started and enabled are those that were so."""
+    operator = lost_but_for_hosts(estates)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    services_are_off(operator)
+    names = ", ".join(operator.estate.services.at("dc1"))
+    count = len(operator.estate.services.at("dc1"))
+    assert said(operator, "stop-services") == f"{count} services stopped and disabled: {names}"
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert operator.plan is not None
+    steps = [step.action for step in operator.plan.steps]
+    assert steps[:3] == ["start-services", "let-sites-run", "await-in-sync"]
+    services_are_as_before(operator)
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_a_host_that_does_not_answer_is_named_and_never_counted_as_stopped(estates: Estates) -> None:
+    """The failover goes on; it is what was attested."""
+    operator = lost(estates)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    expected = "no host tells of a service; host-dc1 does not answer: attested to be down (no route to host)"
+    assert said(operator, "stop-services") == expected
+    assert operator.estate.services.off == set()
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert operator.plan is not None
+    assert "start-services" not in [step.action for step in operator.plan.steps]
+
+
+def test_services_that_do_not_stop_keep_nobody_waiting_and_are_named(estates: Estates) -> None:
+    """Guards keep them off; whoever reads how the run ended stops them at the host."""
+    operator = lost_but_for_hosts(estates)
+    operator.estate.record.harm_where(lambda entry: entry.words[0] == "stop service", "fails")
+    result = operator.go_on_without("dc1", lower_min_insync=("all",))
+    assert result.outcome == "ok"
+    assert "stop-services" in result.reason
+    takes_writes(operator)
+
+
+def test_without_servers_in_the_inventory_nobody_is_asked_and_that_is_said(estates: Estates) -> None:
+    """The plan has no step for it."""
+    operator = lost(estates)
+    operator.estate.services.reach.clear()
+    operator.estate.services.of.clear()
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    assert "stop-services" not in [step.action for step in operator.plan.steps]
+    expected = "attested to be down, no service is stopped: the inventory names no servers at dc1"
+    assert expected in said(operator, "fence-site")
+
+
+def test_a_host_that_is_away_on_the_way_back_keeps_its_services_recorded(estates: Estates) -> None:
+    """Nobody else waits for it, and the next way back starts them."""
+    operator = returned_with_services_off(estates)
+    services = operator.estate.services
+    stopped = services.at("dc1")
+    services.reach["dc1"] = "gone"
+    with pytest.raises(GateRefusedError, match="sites-returned refused: no server of main at dc1"):
+        operator.lead_as_before("main")
+    services.reach["dc1"] = "up"
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert not services.off & set(stopped)
+
+
 def are_where_recorded(operator: Operator) -> None:
     """Whoever runs elsewhere than the file has it is found by the next way back."""
     if {dc for _, dc in running(operator)} != {"dc1"}:
@@ -380,6 +486,19 @@ def are_where_recorded(operator: Operator) -> None:
 
 
 KILLED = {
+    "hosts": Story(
+        lost_but_for_hosts,
+        lambda o: o.go_on_without("dc1", lower_min_insync=("all",)),
+        services_are_off,
+        services_are_as_before,
+    ),
+    "hosts back": Story(
+        returned_with_services_off,
+        lambda o: o.lead_as_before("main"),
+        services_are_as_before,
+        are_where_recorded,
+        pause_s=12.0,  # who goes on at once is refused while replicas that came back catch up
+    ),
     "there": Story(
         lost, lambda o: o.go_on_without("dc1", lower_min_insync=("all",)), takes_writes, is_as_before
     ),

@@ -21,6 +21,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     StopVoters,
 )
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
+from orchestrator.moves.within_cluster.services import StartServices, StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
 from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.runs.registry import Registry
@@ -47,5 +48,7 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     SeeWritable,
     StartElsewhere,
     StartRest,
+    StartServices,
+    StopServices,
     StopVoters,
 )

@@ -104,9 +104,10 @@ def _by_file(topology: Topology, cluster: str, sites: Sequence[str], fate: Clust
         voters=Part(_FILE, 0.0, VotersSeen(_survivors(described, sites), {})),
     )
     coordination = Part(_FILE, 0.0, CoordinationState(""))
-    # A host at each site has every application.
+    # A host at each site has every application, and its servers.
     hosts = tuple(
-        ClientHost(name=dc, dc=dc, service_manager=SERVICE_MANAGERS[0]) for dc in described.datacenters
+        ClientHost(name=dc, dc=dc, service_manager=SERVICE_MANAGERS[0], servers=frozenset({f"server-{dc}"}))
+        for dc in described.datacenters
     )
     inventory = Part(_FILE, 0.0, hosts if topology.inventory else ())
     return Snapshot(at_s=0.0, coordination=coordination, clusters={cluster: view}, inventory=inventory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
@@ -30,12 +30,14 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
+from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
 from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
 from orchestrator.moves.within_cluster.tails import CountTails
+from orchestrator.ports.services import ServiceState
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.guards import SiteGuardSaid
-from orchestrator.runs.plan import Plan
+from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
@@ -55,33 +57,14 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
-    gates = (
-        *common_gates(topology, seen, request),
-        nothing_reassigned(view.reassigning, cluster),
-        *(
-            (
-                quorum_formed(cluster, quorum),
-                *gates_of_voters(
-                    view.voters,
-                    cluster,
-                    described,
-                    described.datacenters,
-                    quorum,
-                    accept_unproven=request.accept_unproven,
-                ),
-            )
-            if is_forced
-            else (sites_returned(view.placement, _guards(seen, cluster), cluster, described, off),)
-            if off
-            else (isr_full(view.placement, cluster, recorded),)
-        ),
-    )
+    gates = _gates(topology, seen, request, recorded)
+    services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
     done = ""
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or home.going or home.forgotten)
+        and not (is_forced or off or services or home.going or home.forgotten)
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
@@ -96,8 +79,11 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         with book.section("one quorum", on_failure="stop", after=order):
             whole = restore_quorum(book, cluster, described, voters, quorum)
             order = [behind(whole, because="brokers that were away need the quorum")]
-    if is_to_do and (off or order):
-        order = _come_in_sync(book, cluster, off, order)
+    if is_to_do and (off or order or services):
+        with book.section("in sync", on_failure="stop"):
+            order = _let_run(book, cluster, services, off, order)
+            synced = book.add(AwaitInSync(cluster=cluster), after=order)
+            order = [behind(synced, because="every replica is in sync, and counts again")]
     if is_to_do:
         order = _lead_as_before(book, cluster, lowered, away, order)
         if home.going or home.forgotten:
@@ -122,15 +108,6 @@ def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -
     with book.section("what is cut off", on_failure="stop"):
         counted = book.add(CountTails(cluster=request.cluster, sites=off, keep_in=request.keep_tails))
     return [behind(counted, because="Kafka cuts it off as their brokers start")]
-
-
-def _come_in_sync(book: Runbook, cluster: str, off: tuple[str, ...], order: Sequence[After]) -> list[After]:
-    with book.section("in sync", on_failure="stop"):
-        if off:
-            let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
-            order = [behind(let, because="guards start brokers that were away once they may run")]
-        synced = book.add(AwaitInSync(cluster=cluster), after=order)
-    return [behind(synced, because="every replica is in sync, and counts again")]
 
 
 def _lead_as_before(
@@ -163,12 +140,10 @@ def _plan_servers_alone(
     """
     cluster, described = request.cluster, topology.clusters[request.cluster]
     held = gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False)
-    returned = sites_returned(
-        seen.cluster(cluster).placement, _guards(seen, cluster), cluster, described, off
-    )
+    returned = _returned(seen, cluster, described, off)
     book = Runbook()
     with book.section("servers run again", on_failure="stop"):
-        book.add(LetSitesRun(cluster=cluster, sites=off))
+        _let_run(book, cluster, startable(seen, cluster), off, [])
     way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer"
     facts = {
         "way": way,
@@ -189,8 +164,49 @@ def _can_be_read(topology: Topology, request: PutBackRequest) -> bool:
     return bool(topology.inventory)
 
 
-def _guards(seen: Snapshot, cluster: str) -> Mapping[str, SiteGuardSaid]:
-    return seen.coordination.value.site_guards.get(cluster, {}) if seen.coordination.value else {}
+def _let_run(
+    book: Runbook, cluster: str, services: dict[str, ServiceState], off: tuple[str, ...], order: list[After]
+) -> list[After]:
+    """Services that were stopped start behind their guards, and then guards let on what they hold."""
+    if services:
+        started = book.add(StartServices(cluster=cluster, services=services), after=order)
+        order = [behind(started, because="what was stopped waits behind its guard, as all others do")]
+    if off:
+        let = book.add(LetSitesRun(cluster=cluster, sites=off), after=order)
+        order = [behind(let, because="guards start brokers that were away once they may run")]
+    return order
+
+
+def _gates(
+    topology: Topology, seen: Snapshot, request: PutBackRequest, recorded: Collection[str]
+) -> tuple[GateResult, ...]:
+    cluster, view = request.cluster, seen.cluster(request.cluster)
+    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
+    held = common_gates(topology, seen, request)
+    # While all voters are being made one quorum there may be none, and nobody tells what is moved, nor moves it.
+    if quorum.forced is None or quorum.formed is not None:
+        held = (*held, nothing_reassigned(view.reassigning, cluster))
+    if quorum.forced is not None:
+        voters = gates_of_voters(
+            view.voters,
+            cluster,
+            described,
+            described.datacenters,
+            quorum,
+            accept_unproven=request.accept_unproven,
+        )
+        return (*held, quorum_formed(cluster, quorum), *voters)
+    if off := sites_off_of(seen, cluster):
+        return (*held, _returned(seen, cluster, described, off))
+    return (*held, isr_full(view.placement, cluster, recorded))
+
+
+def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[str]) -> GateResult:
+    guards: Mapping[str, SiteGuardSaid] = {}
+    if seen.coordination.value is not None:
+        guards = seen.coordination.value.site_guards.get(cluster, {})
+    placement, answering = seen.cluster(cluster).placement, returned_sites(seen, cluster)
+    return sites_returned(placement, guards, cluster, described, off, answering=answering)
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

@@ -40,6 +40,7 @@ from orchestrator.moves.within_cluster.quorum.steps import (
     survivors_of,
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
+from orchestrator.moves.within_cluster.services import StopServices, why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
 from orchestrator.moves.within_cluster.stranded import (
     Stranded,
@@ -146,6 +147,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         quorum=quorum,
         voters=voters,
         is_fenced=is_fenced,
+        unasked=why_nobody_is_asked(seen, sites),
         forms=forms,
         halted_voters=halted_voters,
         lost_brokers=lost_brokers,
@@ -211,7 +213,8 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
-        _form(book, cluster, voters, sites, quorum, after=_keep_off(book, cluster, sites))
+        off = _keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
+        _form(book, cluster, voters, sites, quorum, after=off)
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
@@ -237,13 +240,16 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain."""
+    """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
+    `unasked`: why no host there is asked to stop its services.
+    """
 
     cluster: str
     sites: tuple[str, ...]
     quorum: Quorum
     voters: VotersSeen
     is_fenced: bool
+    unasked: str
     forms: bool
     halted_voters: bool
     lost_brokers: tuple[str, ...]
@@ -254,7 +260,7 @@ class _Way:
 
 def _write(book: Runbook, way: _Way) -> list[After]:
     cluster = way.cluster
-    formed = [] if way.is_fenced else _keep_off(book, cluster, way.sites)
+    formed = [] if way.is_fenced else _keep_off(book, cluster, way.sites, way.unasked)
     if way.forms:
         formed = _form(book, cluster, way.voters, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
@@ -280,9 +286,14 @@ def _write(book: Runbook, way: _Way) -> list[After]:
     return [behind(written, because="who writes is started once writes are taken")]
 
 
-def _keep_off(book: Runbook, cluster: str, sites: tuple[str, ...]) -> list[After]:
+def _keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) -> list[After]:
+    """Nobody waits for hosts of a lost site: their services are stopped beside all that follows."""
     with book.section("keep the site off", on_failure="stop"):
-        fenced = book.add(FenceSite(cluster=cluster, sites=sites))
+        fenced = book.add(FenceSite(cluster=cluster, sites=sites, unasked=unasked))
+    if not unasked:
+        order = behind(fenced, because="guards keep off what a host starts again by itself")
+        with book.section("services at the site", on_failure="note"):
+            book.add(StopServices(cluster=cluster, sites=sites), after=[order])
     return [behind(fenced, because="what comes back by itself must not decide with the others")]
 
 

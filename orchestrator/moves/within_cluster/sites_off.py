@@ -39,10 +39,14 @@ class FenceSite(
     phase="fence",
     expected_s=0.1,
 ):
-    """From here on a server of these sites that has a guard, and an answer, does not run."""
+    """From here on a server of these sites that has a guard, and an answer, does not run.
+
+    `unasked`: why no host there is asked to stop its services; empty where they are.
+    """
 
     cluster: str
     sites: tuple[str, ...]
+    unasked: str = ""
 
     @property
     def title(self) -> str:
@@ -59,7 +63,9 @@ class FenceSite(
         """It is recorded."""
         if run.port(EstateRecord).find(SitesOff, like=self._fact()) is None:
             return Failed("it is not recorded")
-        return Done(Nothing(), f"{listed(self.sites)} is recorded as off for {self.cluster}")
+        said = f"{listed(self.sites)} is recorded as off for {self.cluster}"
+        said += f"; attested to be down, no service is stopped: {self.unasked}" if self.unasked else ""
+        return Done(Nothing(), said)
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Guards let their servers run again, unless a change of the quorum stands, which failback ends."""
@@ -116,20 +122,26 @@ def sites_returned(
     cluster: str,
     described: Cluster,
     sites: Sequence[str],
+    *,
+    answering: Collection[str] = (),
 ) -> GateResult:
-    """At each of the sites that were off servers wait behind their guards, or brokers are up.
+    """At each of the sites that were off servers wait behind their guards, or brokers are up, or hosts answer
+    at which dcctl has stopped services, or it has started them (`answering`: at these sites).
 
     Whether all of them do is told, and no more: a site whose last host is being repaired protects again.
     """
     limit = f"servers of {cluster} at {listed(sites)} wait to be started, or brokers there are up"
-    if placement.value is None and not said:
+    if placement.value is None and not said and not answering:
         return absent("sites-returned", placement, limit)
     guards = sorted(server for server, word in said.items() if word.site in sites)
     up = {site: _up(placement.value, site) for site in sites}
-    away = [site for site in sites if not up[site] and all(word.site != site for word in said.values())]
+    held = {word.site for word in said.values()} | set(answering)
+    away = [site for site in sites if not up[site] and site not in held]
     expected = sum(_servers(described, site) for site in sites)
     measured = f"{plural(len(guards), 'guard')} of {plural(expected, 'server')} there, "
     measured += f"{plural(sum(map(len, up.values())), 'broker')} up"
+    if here := [site for site in sites if site in answering]:
+        measured += f", services that dcctl has stopped at {listed(here)} can be started, or were"
     if away:
         reason = f"no server of {cluster} at {listed(away)} is back: no guard is there, and no broker is up"
         hint = "start the hosts and their services; without guards, start the brokers"

@@ -26,6 +26,7 @@ def client_hosts(servers: Servers, topology: Topology) -> tuple[ClientHost, ...]
             dc=str(said.get("dc", "")),
             service_manager=str(said.get("service_manager", "")),
             clients=frozenset(map(str, said["clients_on_host"])) if "clients_on_host" in said else None,
+            servers=frozenset(said.get("dcctl_servers") or ()),
         )
         for name, said in servers.playbooks.hosts(Path(topology.inventory)).items()
     )

@@ -20,6 +20,8 @@ from orchestrator.runs.within_clusters import (
     placed_applications,
     quorums,
     sites_off,
+    sites_started,
+    stopped_services,
 )
 from orchestrator.runs.words import Words
 from orchestrator.topology.model import Topology
@@ -76,6 +78,8 @@ def read_coordination(
         lowered=lowered_topics(within),
         quorums=quorums(within),
         sites_off=off,
+        services_stopped=stopped_services(within),
+        services_started=sites_started(within),
         applications_at=placed_applications(within),
         site_guards={cluster: site_guards_said(coordination, name, cluster) for cluster in off},
     )

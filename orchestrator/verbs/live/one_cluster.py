@@ -13,6 +13,7 @@ from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.replica_logs import LogHosts
 from orchestrator.ports.servers import Kafka
+from orchestrator.ports.services import ServiceHosts
 from orchestrator.ports.voters import VoterHosts
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
@@ -30,6 +31,7 @@ from orchestrator.verbs.live.coordination_state import coordination_subject, rea
 from orchestrator.verbs.live.log_hosts import LogsOnHosts
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
+from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from orchestrator.verbs.registration import EFFECTS
 
@@ -58,6 +60,7 @@ class ClusterSession(RunSession):
         self._own: Mapping[type[Any], Any] = {
             VoterHosts: HostsOfVoters(self.servers, self.topology, self.folder, self.is_cancelled),
             LogHosts: LogsOnHosts(self.servers, self.topology, self.folder, self.is_cancelled),
+            ServiceHosts: HostsOfServices(self.servers, self.topology, self.folder, self.is_cancelled),
             Hosts: ClientsOnHosts(self, hosts),
         }
 

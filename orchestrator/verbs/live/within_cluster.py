@@ -28,6 +28,7 @@ from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
+from orchestrator.ports.services import ServicesSeen
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
@@ -44,6 +45,7 @@ from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.one_cluster import ClusterEstate, OnOneCluster, coordination_state
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
+from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from orchestrator.verbs.registration import PARTICIPANTS
 
@@ -119,6 +121,11 @@ class WithinCluster(OnOneCluster):
         if lost.forms and placement.value is not None:
             ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
             view = replace(view, broker_ports=ports)
+        if isinstance(self.request, PutBackRequest) and coordination.value is not None:
+            stopped = coordination.value.services_stopped.get(self.cluster, {})
+            if sites := tuple(dict.fromkeys(its.site for its in stopped.values())):
+                services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
+                view = replace(view, services=services)
         if lost.lost:
             silent = asked(cluster.subject, partial(self._at, lost, view), clock)
             view = replace(view, at_lost_sites=silent)
@@ -141,6 +148,9 @@ class WithinCluster(OnOneCluster):
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
+
+    def _services(self, sites: tuple[str, ...]) -> ServicesSeen:
+        return HostsOfServices(self.servers, self.topology).look(sites, name="look-services")
 
     def _with_ends(self, view: ClusterView, placement: Placement, lost: _Quorum) -> ClusterView:
         """Of partitions that nobody leads, and of those that a site that is cut off may go on leading."""

@@ -1,0 +1,108 @@
+"""The services of a cluster's servers, through `playbooks/services.yml`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import PlaybookError
+from orchestrator.ports.services import ServicesSeen, ServiceState
+from orchestrator.runs.live.servers import Servers
+from orchestrator.topology.model import Topology
+
+_PLAYBOOK = "services.yml"
+# A lost site's hosts are asked as well: whoever waits for them waits no longer than this.
+_CONNECT_WITHIN_S, _ANSWER_WITHIN_S, _STOP_WITHIN_S = 3, 10, 20
+_LOOK_S, _CHANGE_S = 40.0, 75.0
+# A program of supervisor's runs, or will in a moment; systemd's states are in `org.freedesktop.systemd1`.
+_RUNNING = {"RUNNING", "STARTING", "BACKOFF", "active", "activating", "reloading", "deactivating"}
+_OFF = {"STOPPED", "STOPPING", "EXITED", "FATAL", "inactive", "failed"}
+_ENABLED = {"enabled", "enabled-runtime"}
+
+
+class HostsOfServices:
+    """See `ports.services.ServiceHosts`. `folder`: where all that is said is kept; none for a look alone."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        topology: Topology,
+        folder: Path | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._servers, self._topology = servers, topology
+        self._folder, self._is_cancelled = folder, is_cancelled
+
+    def look(self, sites: Sequence[str], *, name: str) -> ServicesSeen:
+        """See `ServiceHosts`."""
+        return self._asked(sites, {"read": []}, name, _LOOK_S)
+
+    def stop(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
+        """See `ServiceHosts`."""
+        doing = {
+            "disable": [server for server, its in services.items() if its.is_enabled],
+            "stop": list(services),
+            "stop_within_s": _STOP_WITHIN_S,
+        }
+        return self._changed(services, doing, name)
+
+    def start(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
+        """See `ServiceHosts`."""
+        doing = {
+            "enable": [server for server, its in services.items() if its.is_enabled],
+            "start": [server for server, its in services.items() if its.is_running],
+        }
+        return self._changed(services, doing, name)
+
+    def _changed(
+        self, services: Mapping[str, ServiceState], doing: Mapping[str, Any], name: str
+    ) -> ServicesSeen:
+        sites = list(dict.fromkeys(its.site for its in services.values()))
+        return self._asked(sites, {**doing, "read": list(services)}, name, _CHANGE_S)
+
+    def _asked(
+        self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float
+    ) -> ServicesSeen:
+        if not self._topology.inventory:
+            problem = "the topology file names no inventory: the hosts of servers cannot be reached"
+            raise PlaybookError(f"playbook {_PLAYBOOK}", problem, "inventory: PATH in the topology file")
+        limits = {"connect_within_s": _CONNECT_WITHIN_S, "answer_within_s": _ANSWER_WITHIN_S}
+        with tempfile.TemporaryDirectory(prefix="dcctl-services-") as scratch:
+            found = self._servers.playbooks.ask(
+                _PLAYBOOK,
+                inventory=Path(self._topology.inventory),
+                variables={"datacenters": list(sites), **limits, **doing},
+                folder=(self._folder or Path(scratch)) / "playbooks" / name,
+                timeout_s=timeout_s,
+                is_cancelled=self._is_cancelled,
+            )
+        services: dict[str, ServiceState] = {}
+        problems = dict(found.failures)
+        for host, told in found.told.items():
+            rows = dict(_row(line) for line in told["lines"] if line.strip())
+            for server, unit in told["units"].items():
+                state = _state(told["dc"], rows.get(unit, ()))
+                if state is None:
+                    said = " ".join(rows.get(unit, ())) or "nothing"
+                    problems[host] = f"its service manager says of {unit}: {said}"
+                else:
+                    services[server] = state
+        return ServicesSeen(services, problems, found.unreachable)
+
+
+def _row(line: str) -> tuple[str, tuple[str, ...]]:
+    unit, *words = line.split()
+    return unit, tuple(words)
+
+
+def _state(site: str, words: Sequence[str]) -> ServiceState | None:
+    """By supervisor's own line, or by ActiveState, LoadState and UnitFileState of systemd's."""
+    if not words or words[0] not in _RUNNING | _OFF or "not-found" in words:
+        return None
+    is_systemd = words[0].islower()
+    is_enabled = len(words) > len(("ActiveState", "LoadState")) and words[2] in _ENABLED
+    return ServiceState(
+        site=site, is_running=words[0] in _RUNNING, is_enabled=is_enabled if is_systemd else None
+    )
