@@ -150,6 +150,9 @@ class TwinKafka(Asked):
 
     def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
         self.reached("listing reassignments", timeout_s)
+        if not self.cluster.has_quorum and self.cluster.metadata == "kraft":
+            self.crew.pass_time(timeout_s)  # a controller is asked
+            raise self.error("listing reassignments", "Timeout")
         return frozenset(self.cluster.moving)
 
     def alter_reassignments(

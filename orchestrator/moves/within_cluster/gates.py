@@ -89,9 +89,8 @@ def site_evacuable(
     return gate_result("site-evacuable", outcome, measured, limit, reason, hint)
 
 
-@asked_again()
 def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -> GateResult:
-    """What is put first again has everything."""
+    """What is put first again has everything. A run that goes on waits for it, or elects those alone that have."""
     limit = f"every replica of the topics of {cluster} that are put back is in sync"
     if placement.value is None:
         return absent("isr-full", placement, limit)

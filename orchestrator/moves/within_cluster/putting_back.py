@@ -183,7 +183,7 @@ def _gates(
     cluster, view = request.cluster, seen.cluster(request.cluster)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
     held = common_gates(topology, seen, request)
-    # While all voters are being made one quorum there may be none, and nobody tells what is moved, nor moves it.
+    # While all voters are being made one quorum there may be none: nobody moves replicas, or tells of it.
     if quorum.forced is None or quorum.formed is not None:
         held = (*held, nothing_reassigned(view.reassigning, cluster))
     if quorum.forced is not None:
