@@ -184,7 +184,7 @@ def _gates(
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
     held = common_gates(topology, seen, request)
     # While all voters are being made one quorum there may be none: nobody moves replicas, or tells of it.
-    if quorum.forced is None or quorum.formed is not None:
+    if quorum.forced is None or _is_led(view.voters.value):
         held = (*held, nothing_reassigned(view.reassigning, cluster))
     if quorum.forced is not None:
         voters = gates_of_voters(
@@ -199,6 +199,11 @@ def _gates(
     if off := sites_off_of(seen, cluster):
         return (*held, _returned(seen, cluster, described, off))
     return (*held, isr_full(view.placement, cluster, recorded))
+
+
+def _is_led(voters: VotersSeen | None) -> bool:
+    """Whether a voter that runs says that it leads; taken to be so where nobody tells of them."""
+    return voters is None or any(voter.runs and voter.leads for voter in voters.voters.values())
 
 
 def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[str]) -> GateResult:
