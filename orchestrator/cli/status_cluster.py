@@ -89,11 +89,13 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     if status["applications_at"]:
         told = listed(f"{program} at {site}" for program, site in status["applications_at"].items())
         yield f"applications elsewhere: {told}: dcctl failback FILE"
+    if status["services_stopped"]:
+        yield f"services stopped and disabled: {listed(status['services_stopped'])}: dcctl failback FILE"
     for guard in status["guards"] or ():
         yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"
     yield from (f"not known: {problem}" for problem in status["problems"])
     for one in status["margin"] or ():
-        yield f"margin: {one['says']}"
+        yield f"margin: {one['said']}"
     if status["margin"] == []:
         yield "margin: the loss of no server and no site would stop anything that goes on"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.margin import (
-    NextStop,
     Voting,
     control_plane_now,
+    margin_as_json,
     margin_now,
     members_of,
     voters_by_site,
@@ -68,8 +68,9 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         "quorum_without": None if state is None else list(quorum.forced.sites if quorum.forced else ()),
         "lowered": None if state is None else _lowered(state, cluster),
         "applications_at": None if state is None else _elsewhere(state, cluster),
+        "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),
         "guards": None if state is None else _guards(state, cluster),
-        "margin": None if margin is None else [_next(one) for one in margin],
+        "margin": None if margin is None else margin_as_json(margin),
         "voters_problem": voters_problem,
         "problems": problems,
         "if_lost": _if_lost(topology, cluster, seen, voting, quorum),
@@ -146,15 +147,6 @@ def _guards(state: CoordinationState, cluster: str) -> list[dict[str, Any]]:
         {"server": server, "site": said.site, "state": said.state, "reason": said.reason}
         for server, said in sorted(state.site_guards.get(cluster, {}).items())
     ]
-
-
-def _next(one: NextStop) -> dict[str, Any]:
-    return {
-        "next": list(one.names),
-        "control_plane": one.control_plane,
-        "topics": list(one.topics),
-        "says": str(one),
-    }
 
 
 def _if_lost(

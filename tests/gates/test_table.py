@@ -51,6 +51,7 @@ OF_STRETCHED = {
     "site-back",
     "margin-after",
     "brokers-unbroken",
+    "tails-readable",
 }
 """Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
 OF_PARTS = {"selection"}

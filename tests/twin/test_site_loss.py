@@ -424,7 +424,7 @@ def test_services_are_stopped_where_hosts_answer_and_are_as_before_on_the_way_ba
     assert operator.lead_as_before("main").outcome == "ok"
     assert operator.plan is not None
     steps = [step.action for step in operator.plan.steps]
-    assert steps[:3] == ["start-services", "let-sites-run", "await-in-sync"]
+    assert steps[:4] == ["count-tails", "start-services", "let-sites-run", "await-in-sync"]
     services_are_as_before(operator)
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
 
@@ -556,3 +556,17 @@ def test_hosts_that_do_not_answer_keep_no_site_away(estates: Estates) -> None:
     said = {event.step: event.message for event in operator.events if event.outcome}
     assert "not counted: host-dc1: no route to host" in said["count-tails"]
     assert said["let-sites-run"] == "servers of main may run at dc1"
+
+
+def test_what_is_to_be_kept_is_not_let_go_where_the_cluster_does_not_answer(
+    estates: Estates, tmp_path: Path
+) -> None:
+    """Without the option its servers run; with it nobody starts what would be cut off."""
+    operator = returned(estates)
+    operator.estate.clusters["main"].set_brokers("gone")
+    operator.estate.live(12)
+    kept = str(tmp_path / "kept tails")
+    with pytest.raises(GateRefusedError, match="tails-readable refused: main does not answer"):
+        operator.lead_as_before("main", keep_tails=kept)
+    assert operator.plan is not None
+    assert operator.plan.command == f"failback --keep-tails '{kept}'"

@@ -90,7 +90,7 @@ def site_evacuable(
 
 
 def isr_full(placement: Part[Placement], cluster: str, names: Collection[str]) -> GateResult:
-    """What is put first again has everything. A run that goes on waits for it, or elects who has."""
+    """What is put first again has everything. A run that goes on waits, or elects those in sync alone."""
     limit = f"every replica of the topics of {cluster} that are put back is in sync"
     if placement.value is None:
         return absent("isr-full", placement, limit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orchestrator.moves.within_cluster.order import assigned, brokers_at
 from orchestrator.ports.servers import Placement
@@ -147,3 +148,16 @@ def _candidates(described: Cluster, placement: Placement, voting: Voting | None)
         brokers = brokers_at(placement, site) & placement.living
         if len(brokers) + up.get(site, 0) > 1 and len(described.datacenters) > 1:
             yield _Next(site, brokers, {site: up.get(site, 0)} if up.get(site) else {})
+
+
+def margin_as_json(margin: Iterable[NextStop]) -> list[dict[str, Any]]:
+    """For plans and `status`. `said`: the sentence."""
+    return [
+        {
+            "next": list(one.names),
+            "control_plane": one.control_plane,
+            "topics": list(one.topics),
+            "said": str(one),
+        }
+        for one in margin
+    ]

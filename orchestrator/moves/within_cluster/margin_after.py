@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from orchestrator.moves.within_cluster.margin import NextStop, margin_now, members_without, voters_by_site
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync, with_all_in_sync
@@ -53,19 +52,6 @@ def _stopping(placement: Placement, min_insync: Mapping[str, int]) -> Mapping[in
             for broker in one.in_sync:
                 found[broker].add(one.partition.topic)
     return found
-
-
-def margin_as_json(margin: Sequence[NextStop]) -> list[dict[str, Any]]:
-    """For the facts of a plan. `said`: the sentence."""
-    return [
-        {
-            "next": list(one.names),
-            "control_plane": one.control_plane,
-            "topics": list(one.topics),
-            "said": str(one),
-        }
-        for one in margin
-    ]
 
 
 def margin_in_words(margin: Sequence[NextStop]) -> str:

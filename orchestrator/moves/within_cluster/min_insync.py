@@ -104,15 +104,10 @@ class AwaitInSync(
         behind: list[str] = []
 
         def is_whole() -> bool:
-            try:
-                placement = _kafka(run, self.cluster).placement()
-            except ClusterError as error:
-                behind[:] = [error.problem]
-                return False
-            behind[:] = not_in_sync(placement)
+            behind[:] = not_in_sync(_kafka(run, self.cluster).placement())
             return not behind
 
-        if run.await_true(is_whole, run.timeout_s, poll_s=_POLL_S):
+        if await_answered(run, is_whole, run.timeout_s):
             return Done(Nothing(), f"every replica at {self.cluster} is in sync")
         return Failed(f"replicas that are not in sync: {listed(behind)}")
 

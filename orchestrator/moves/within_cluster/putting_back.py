@@ -36,6 +36,7 @@ from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.ports.services import ServiceState
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered
+from orchestrator.runs.gate import gate_result
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -70,6 +71,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
         done += home.said
+        done += "; --keep-tails keeps nothing: no site is off" if request.keep_tails else ""
     book, order = Runbook(), list[After]()
     voters = view.voters.value
     is_to_do = not is_done(gates, done)
@@ -141,6 +143,7 @@ def _plan_servers_alone(
     cluster, described = request.cluster, topology.clusters[request.cluster]
     held = gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False)
     returned = _returned(seen, cluster, described, off)
+    kept = (_tails_cannot_be_read(cluster),) if request.keep_tails else ()
     book = Runbook()
     with book.section("servers run again", on_failure="stop"):
         _let_run(book, cluster, startable(seen, cluster), off, [])
@@ -153,7 +156,15 @@ def _plan_servers_alone(
         "applications": {},
         "applications_left": {},
     }
-    return plan_of(topology, seen, request, "put-back", book, (*held, returned), "", facts)
+    return plan_of(topology, seen, request, "put-back", book, (*held, returned, *kept), "", facts)
+
+
+def _tails_cannot_be_read(cluster: str) -> GateResult:
+    """What is to be kept is lost once its broker runs. No gate of a run that goes on: that has kept it."""
+    limit = f"what logs of {cluster} hold beyond their leaders is kept before their brokers start"
+    reason = f"{cluster} does not answer: nobody tells where its leaders' logs end"
+    hint = "come again once it answers; without --keep-tails servers run at once, and nothing is kept"
+    return gate_result("tails-readable", "refused", "not counted", limit, reason, hint)
 
 
 def _can_be_read(topology: Topology, request: PutBackRequest) -> bool:

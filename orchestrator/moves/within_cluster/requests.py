@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -111,7 +112,12 @@ class PutBackRequest(ClusterRequest):
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return f"failback{' --accept-unproven' if self.accept_unproven else ''}"
+        words = ["failback"]
+        if self.keep_tails:
+            words.append(f"--keep-tails {shlex.quote(self.keep_tails)}")
+        if self.accept_unproven:
+            words.append("--accept-unproven")
+        return " ".join(words)
 
 
 def accepted_unclean(word: str) -> AcceptUnclean | None:

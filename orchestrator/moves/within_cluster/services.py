@@ -60,12 +60,12 @@ class StopServices(
         still = sorted(server for server, its in after.services.items() if not its.is_off)
         unclear = sorted(at_work.keys() - after.services.keys())
         if still:
-            return Partial(
-                f"not stopped and disabled: {listed(still)}{_silent(after, seen)}; stop them there"
-            )
+            told = _silent(after, seen, taken_for=_ATTESTED)
+            return Partial(f"not stopped and disabled: {listed(still)}{told}; stop them there")
         if unclear:
-            return Unknown(f"whether they were stopped is not known: {listed(unclear)}{_silent(after, seen)}")
-        return Done(Nothing(), _said(before, at_work) + _silent(seen))
+            told = _silent(after, seen, taken_for=_ATTESTED)
+            return Unknown(f"whether they were stopped is not known: {listed(unclear)}{told}")
+        return Done(Nothing(), _said(before, at_work) + _silent(seen, taken_for=_ATTESTED))
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Before the site is let on. Where a change of the quorum stands, failback ends both."""
@@ -147,16 +147,19 @@ def _said(before: Mapping[str, ServiceState], stopped: Mapping[str, ServiceState
     return said
 
 
-def _silent(*seen: ServicesSeen) -> str:
-    """Who does not tell, and why: as a part of a sentence."""
+_ATTESTED = "attested to be down"
+
+
+def _silent(*seen: ServicesSeen, taken_for: str = "") -> str:
+    """Who does not tell, and why: as a part of a sentence. `taken_for`: what holds of it in any case."""
     problems = {host: problem for one in reversed(seen) for host, problem in one.problems.items()}
     unreachable = {host for one in seen for host in one.unreachable}
-    rows = [
-        f"{host} {'does not answer' if host in unreachable else 'does not tell of services'}: "
-        f"attested to be down ({problem})"
-        for host, problem in sorted(problems.items())
-    ]
-    return "".join(f"; {row}" for row in rows)
+    known = f": {taken_for}" if taken_for else ""
+    rows = []
+    for host, problem in sorted(problems.items()):
+        what = "does not answer" if host in unreachable else "does not tell of services"
+        rows.append(f"; {host} {what}{known} ({problem})")
+    return "".join(rows)
 
 
 def servers_at(seen: Snapshot, sites: Sequence[str]) -> tuple[str, ...]:

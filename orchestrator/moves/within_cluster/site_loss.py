@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, Waiting, go_elsewhere, leaving
-from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.loss_gates import (
     control_plane,
     lost_site_off,
     quorum_continues,
     site_attested,
 )
-from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_as_json, margin_of
-from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
+from orchestrator.moves.within_cluster.margin import margin_as_json
+from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -34,14 +34,11 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     lost_site_silent,
 )
 from orchestrator.moves.within_cluster.quorum.steps import (
-    form_quorum,
-    start_rest,
-    start_stopped,
     survivors_of,
 )
 from orchestrator.moves.within_cluster.requests import SiteLossRequest
-from orchestrator.moves.within_cluster.services import StopServices, why_nobody_is_asked
-from orchestrator.moves.within_cluster.sites_off import FenceSite, with_brokers
+from orchestrator.moves.within_cluster.services import why_nobody_is_asked
+from orchestrator.moves.within_cluster.sites_off import with_brokers
 from orchestrator.moves.within_cluster.stranded import (
     Stranded,
     may_be_led_there,
@@ -56,12 +53,11 @@ from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult, Plan
-from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.model import Cluster, Topology
-from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
 
@@ -141,7 +137,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
     done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
-    way = _Way(
+    way = LossWay(
         cluster=cluster,
         sites=sites,
         quorum=quorum,
@@ -157,7 +153,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
-        written = _write(book, way)
+        written = loss_steps(book, way)
         if away_from.going:
             waits = Waiting(unwritten=stays, unled={tp.topic for tp in all_away(placement)})
             with book.section("applications", on_failure="stop"):
@@ -213,8 +209,8 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
-        off = _keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
-        _form(book, cluster, voters, sites, quorum, after=off)
+        off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
+        form_alone(book, cluster, voters, sites, quorum, after=off)
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
@@ -236,81 +232,6 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, "", facts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
-    """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
-    `unasked`: why no host there is asked to stop its services.
-    """
-
-    cluster: str
-    sites: tuple[str, ...]
-    quorum: Quorum
-    voters: VotersSeen
-    is_fenced: bool
-    unasked: str
-    forms: bool
-    halted_voters: bool
-    lost_brokers: tuple[str, ...]
-    unclean: tuple[TopicPartition, ...]
-    to_lower: dict[str, int]
-    stays: tuple[str, ...]
-
-
-def _write(book: Runbook, way: _Way) -> list[After]:
-    cluster = way.cluster
-    formed = [] if way.is_fenced else _keep_off(book, cluster, way.sites, way.unasked)
-    if way.forms:
-        formed = _form(book, cluster, way.voters, way.sites, way.quorum, after=formed)
-    elif way.halted_voters:
-        with book.section("the other voters", on_failure="stop"):
-            start_stopped(book, cluster, way.voters, way.quorum)
-    with book.section("take writes", on_failure="stop"):
-        alone = tuple((tp.topic, tp.partition) for tp in way.unclean)
-        await_leaders = AwaitLeaders(cluster=cluster, without=way.lost_brokers, but_for=alone)
-        led = book.add(await_leaders, after=formed)
-        order = [behind(led, because="leaders first, then settings")]
-        if alone:
-            because = "who is elected without losing anything comes first"
-            first = book.add(
-                PutLongestFirst(cluster=cluster, partitions=alone), after=[behind(led, because=because)]
-            )
-            elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
-            order = [behind(elected, because="a change of the setting clears who is eligible")]
-        if way.to_lower:
-            lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
-            lowered = book.add(lower, after=order)
-            order = [behind(lowered, because="what was asked for is looked at")]
-        written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
-    return [behind(written, because="who writes is started once writes are taken")]
-
-
-def _keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) -> list[After]:
-    """Nobody waits for hosts of a lost site: their services are stopped beside all that follows."""
-    with book.section("keep the site off", on_failure="stop"):
-        fenced = book.add(FenceSite(cluster=cluster, sites=sites, unasked=unasked))
-    if not unasked:
-        order = behind(fenced, because="guards keep off what a host starts again by itself")
-        with book.section("services at the site", on_failure="note"):
-            book.add(StopServices(cluster=cluster, sites=sites), after=[order])
-    return [behind(fenced, because="what comes back by itself must not decide with the others")]
-
-
-def _form(
-    book: Runbook,
-    cluster: str,
-    voters: VotersSeen,
-    sites: tuple[str, ...],
-    quorum: Quorum,
-    *,
-    after: Sequence[After],
-) -> list[After]:
-    with book.section("form a quorum", on_failure="stop"):
-        stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=after)
-    with book.section("the other voters", on_failure="stop"):
-        start_rest(book, cluster, voters, stopped_voters, (whole,))
-    return [behind(whole, because="without a quorum nobody is elected")]
 
 
 def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from orchestrator.wording import listed, plural
 
 _READ_S = 60.0
 _KEEP_S = 600.0
+_NAMED = 8
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -180,11 +181,5 @@ def _told(found: TailsCounted) -> str:
     return f"{plural(total, 'record')} beyond the leaders', to be cut off: {_first(rows)}"
 
 
-_NAMED = 8
-
-
 def _first(rows: Collection[str]) -> str:
-    """The first of them, and how many more there are."""
-    shown = list(rows)[:_NAMED]
-    more = len(rows) - len(shown)
-    return "; ".join(shown) + (f"; and {more:,} more" if more else "")
+    return listed(rows, _NAMED, separator="; ")

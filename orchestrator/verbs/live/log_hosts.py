@@ -14,7 +14,7 @@ from orchestrator.verbs.live.asked_hosts import AskedHosts
 _PLAYBOOK = "replica-logs.yml"
 
 
-class LogsOnHosts(AskedHosts):
+class HostsOfLogs(AskedHosts):
     """See `ports.replica_logs.LogHosts`."""
 
     def read(self, sites: Sequence[str], *, timeout_s: float) -> LogsSeen:

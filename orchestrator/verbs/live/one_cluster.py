@@ -28,7 +28,7 @@ from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.client_hosts import ClientsOnHosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
-from orchestrator.verbs.live.log_hosts import LogsOnHosts
+from orchestrator.verbs.live.log_hosts import HostsOfLogs
 from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.service_hosts import HostsOfServices
@@ -59,7 +59,7 @@ class ClusterSession(RunSession):
         super().__init__(*words, **named)
         self._own: Mapping[type[Any], Any] = {
             VoterHosts: HostsOfVoters(self.servers, self.topology, self.folder, self.is_cancelled),
-            LogHosts: LogsOnHosts(self.servers, self.topology, self.folder, self.is_cancelled),
+            LogHosts: HostsOfLogs(self.servers, self.topology, self.folder, self.is_cancelled),
             ServiceHosts: HostsOfServices(self.servers, self.topology, self.folder, self.is_cancelled),
             Hosts: ClientsOnHosts(self, hosts),
         }

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.errors import PlaybookError
 from orchestrator.ports.services import ServicesSeen, ServiceState
-from orchestrator.runs.live.servers import Servers
-from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.asked_hosts import AskedHosts
 
 _PLAYBOOK = "services.yml"
 # A lost site's hosts are asked as well: whoever waits for them waits no longer than this.
@@ -22,22 +18,12 @@ _OFF = {"STOPPED", "STOPPING", "EXITED", "FATAL", "inactive", "failed"}
 _ENABLED = {"enabled", "enabled-runtime"}
 
 
-class HostsOfServices:
-    """See `ports.services.ServiceHosts`. `folder`: where all that is said is kept; none for a look alone."""
-
-    def __init__(
-        self,
-        servers: Servers,
-        topology: Topology,
-        folder: Path | None = None,
-        is_cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._servers, self._topology = servers, topology
-        self._folder, self._is_cancelled = folder, is_cancelled
+class HostsOfServices(AskedHosts):
+    """See `ports.services.ServiceHosts`."""
 
     def look(self, sites: Sequence[str], *, name: str) -> ServicesSeen:
         """See `ServiceHosts`."""
-        return self._asked(sites, {"read": []}, name, _LOOK_S)
+        return self._told(sites, {"read": []}, name, _LOOK_S)
 
     def stop(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
         """See `ServiceHosts`."""
@@ -60,24 +46,13 @@ class HostsOfServices:
         self, services: Mapping[str, ServiceState], doing: Mapping[str, Any], name: str
     ) -> ServicesSeen:
         sites = list(dict.fromkeys(its.site for its in services.values()))
-        return self._asked(sites, {**doing, "read": list(services)}, name, _CHANGE_S)
+        return self._told(sites, {**doing, "read": list(services)}, name, _CHANGE_S)
 
-    def _asked(
+    def _told(
         self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float
     ) -> ServicesSeen:
-        if not self._topology.inventory:
-            problem = "the topology file names no inventory: the hosts of servers cannot be reached"
-            raise PlaybookError(f"playbook {_PLAYBOOK}", problem, "inventory: PATH in the topology file")
         limits = {"connect_within_s": _CONNECT_WITHIN_S, "answer_within_s": _ANSWER_WITHIN_S}
-        with tempfile.TemporaryDirectory(prefix="dcctl-services-") as scratch:
-            found = self._servers.playbooks.ask(
-                _PLAYBOOK,
-                inventory=Path(self._topology.inventory),
-                variables={"datacenters": list(sites), **limits, **doing},
-                folder=(self._folder or Path(scratch)) / "playbooks" / name,
-                timeout_s=timeout_s,
-                is_cancelled=self._is_cancelled,
-            )
+        found = self._asked(_PLAYBOOK, sites, {**limits, **doing}, name, timeout_s)
         services: dict[str, ServiceState] = {}
         problems = dict(found.failures)
         for host, told in found.told.items():

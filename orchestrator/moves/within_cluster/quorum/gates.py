@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from orchestrator.moves.within_cluster.margin import voters_by_site
 from orchestrator.moves.within_cluster.quorum.files import has_change, voters_listed
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
@@ -29,11 +30,8 @@ def voters_present(
     if voters.value is None:
         return absent("voters-present", voters, limit)
     seen = voters.value
-    wanted = {
-        row.dc: row.zookeepers if described.metadata == "zookeeper" else row.controllers
-        for row in described.nodes
-        if row.dc in sites
-    }
+    voters_of = voters_by_site(described)
+    wanted = {dc: voters_of.get(dc, 0) for dc in sites}
     found = {dc: sum(voter.site == dc for voter in seen.voters.values()) for dc in wanted}
     measured = f"{plural(len(seen.voters), 'voter')} told of"
     hint = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"

@@ -1,0 +1,93 @@
+"""The steps that the loss of sites asks for: kept off, a quorum, leaders, settings, writes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
+from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
+from orchestrator.moves.within_cluster.services import StopServices
+from orchestrator.moves.within_cluster.sites_off import FenceSite
+from orchestrator.ports.voters import VotersSeen
+from orchestrator.runs.runbook import After, Runbook, behind
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.values import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossWay:
+    """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
+    `unasked`: why no host there is asked to stop its services.
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    quorum: Quorum
+    voters: VotersSeen
+    is_fenced: bool
+    unasked: str
+    forms: bool
+    halted_voters: bool
+    lost_brokers: tuple[str, ...]
+    unclean: tuple[TopicPartition, ...]
+    to_lower: dict[str, int]
+    stays: tuple[str, ...]
+
+
+def loss_steps(book: Runbook, way: LossWay) -> list[After]:
+    """All but those of applications, which come behind what is returned."""
+    cluster = way.cluster
+    formed = [] if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
+    if way.forms:
+        formed = form_alone(book, cluster, way.voters, way.sites, way.quorum, after=formed)
+    elif way.halted_voters:
+        with book.section("the other voters", on_failure="stop"):
+            start_stopped(book, cluster, way.voters, way.quorum)
+    with book.section("take writes", on_failure="stop"):
+        alone = tuple((tp.topic, tp.partition) for tp in way.unclean)
+        await_leaders = AwaitLeaders(cluster=cluster, without=way.lost_brokers, but_for=alone)
+        led = book.add(await_leaders, after=formed)
+        order = [behind(led, because="leaders first, then settings")]
+        if alone:
+            because = "who is elected without losing anything comes first"
+            first = book.add(
+                PutLongestFirst(cluster=cluster, partitions=alone), after=[behind(led, because=because)]
+            )
+            elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
+            order = [behind(elected, because="a change of the setting clears who is eligible")]
+        if way.to_lower:
+            lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
+            lowered = book.add(lower, after=order)
+            order = [behind(lowered, because="what was asked for is looked at")]
+        written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+    return [behind(written, because="who writes is started once writes are taken")]
+
+
+def keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) -> list[After]:
+    """Nobody waits for hosts of a lost site: their services are stopped beside all that follows."""
+    with book.section("keep the site off", on_failure="stop"):
+        fenced = book.add(FenceSite(cluster=cluster, sites=sites, unasked=unasked))
+    if not unasked:
+        order = behind(fenced, because="guards keep off what a host starts again by itself")
+        with book.section("services at the site", on_failure="note"):
+            book.add(StopServices(cluster=cluster, sites=sites), after=[order])
+    return [behind(fenced, because="what comes back by itself must not decide with the others")]
+
+
+def form_alone(
+    book: Runbook,
+    cluster: str,
+    voters: VotersSeen,
+    sites: tuple[str, ...],
+    quorum: Quorum,
+    *,
+    after: Sequence[After],
+) -> list[After]:
+    """Survivors become the whole quorum; the voters that do not begin start off the critical way."""
+    with book.section("form a quorum", on_failure="stop"):
+        stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=after)
+    with book.section("the other voters", on_failure="stop"):
+        start_rest(book, cluster, voters, stopped_voters, (whole,))
+    return [behind(whole, because="without a quorum nobody is elected")]
