@@ -30,7 +30,7 @@ def status(
     """Tell what losing a source, or a site of a stretched cluster, would cost now, and what would refuse."""
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
-    from orchestrator.cli.status_cluster import cluster_headline
+    from orchestrator.cli.status_cluster import cluster_headline, has_no_quorum
     from orchestrator.cli.status_headline import headline
     from orchestrator.cli.status_places import place_headline
     from orchestrator.cli.status_view import render_status
@@ -49,7 +49,13 @@ def status(
     )
     if check:
         lost = [row for cluster in found["clusters"] for row in cluster["if_lost"]]
-        raise typer.Exit(readiness([*found["mirrors"], *found["places"], *lost]))
+        status_now = readiness([*found["mirrors"], *found["places"], *lost])
+        raise typer.Exit(4 if any(map(has_no_quorum, found["clusters"])) else status_now)
+
+
+def _of_voters(row: Mapping[str, Any]) -> str:
+    """Of a site without which too few voters would be left, or may be."""
+    return "unknown" if row["too_few_voters"] is None else "refused"
 
 
 def readiness(mirrors: Iterable[Mapping[str, Any]]) -> int:
@@ -60,5 +66,5 @@ def readiness(mirrors: Iterable[Mapping[str, Any]]) -> int:
     Where applications work at the target already, nothing is left to be done: that is refused as well.
     """
     closed = {gate["outcome"] for mirror in mirrors for gate in mirror["would_refuse"]}
-    closed |= {"refused" for row in mirrors if row.get("too_few_voters")}
+    closed |= {_of_voters(row) for row in mirrors if row.get("too_few_voters", False) is not False}
     return 4 if "refused" in closed else 7 if closed else 0

@@ -27,10 +27,17 @@ def cluster_headline(status: Mapping[str, Any]) -> str:
     said = [f"{plural(len(found), 'partition')} {what}" for found, what in wrong if found]
     if rows["stopped"]:
         said.insert(0, f"writes to {listed(rows['stopped'])} wait")
+    if has_no_quorum(status):
+        said.insert(0, "too few voters are up: metadata cannot be changed, and nobody is elected")
     if said:
         return f"{name}: {'; '.join(said)}"
     whole = f"{name}: {plural(rows['count'], 'partition')}, each led, every replica in sync"
     return f"{whole}; {_margin_in_short(status)}"
+
+
+def has_no_quorum(status: Mapping[str, Any]) -> bool:
+    """Whether it is known that the voters that are up are no quorum."""
+    return status["control_plane"] not in (None, "continues")
 
 
 def _margin_in_short(status: Mapping[str, Any]) -> str:
@@ -51,8 +58,13 @@ def _margin_in_short(status: Mapping[str, Any]) -> str:
 def render_cluster(status: Mapping[str, Any], console: Console, *, full: bool) -> None:
     """The whole of it."""
     rows = status["partitions"]
-    is_well = rows is not None and not any(rows[key] for key in ("not_led", "away", "not_in_sync", "stopped"))
-    colour = "green" if is_well else "red" if rows is None or rows["stopped"] else "yellow"
+    is_well = (
+        rows is not None
+        and not has_no_quorum(status)
+        and not any(rows[key] for key in ("not_led", "away", "not_in_sync", "stopped"))
+    )
+    is_stopped = rows is None or rows["stopped"] or has_no_quorum(status)
+    colour = "green" if is_well else "red" if is_stopped else "yellow"
     console.print(f"\n[bold {colour}]{escape(cluster_headline(status))}[/]")
     table = Rows("site", "brokers up", "voters up", "leads", "", left=["site", ""])
     for row in status["sites"]:

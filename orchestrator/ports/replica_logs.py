@@ -14,16 +14,19 @@ from orchestrator.values import TopicPartition
 class ReplicaLog:
     """One replica. `leader_epoch`: of its last record, -1 of an empty log; `log_end`: the offset behind it.
 
-    `epochs`: leader epochs, each with the offset at which it begins, as the broker has noted them.
+    `epochs`: leader epochs, each with the offset at which it begins, as the broker has noted them; None where
+    it has not noted those of its last records.
     """
 
     leader_epoch: int
     log_end: int
-    epochs: tuple[tuple[int, int], ...] = ()
+    epochs: tuple[tuple[int, int], ...] | None = None
 
-    def end_of(self, epoch: int) -> int:
-        """Where the records of an epoch, and of those before it, end in this log."""
-        return min((start for one, start in self.epochs if one > epoch), default=self.log_end)
+    def end_of(self, epoch: int) -> int | None:
+        """Where the records of an epoch, and of those before it, end in this log; None where not known."""
+        if epoch >= self.leader_epoch:
+            return self.log_end
+        return None if self.epochs is None else min(start for one, start in self.epochs if one > epoch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,19 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         "applications_at": None if state is None else _elsewhere(state, cluster),
         "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),
         "guards": None if state is None else _guards(state, cluster),
+        "control_plane": None if voting is None else _control_plane(topology, cluster, voting, quorum),
         "margin": None if margin is None else margin_as_json(margin),
         "voters_problem": voters_problem,
         "problems": problems,
         "if_lost": _if_lost(topology, cluster, seen, voting, quorum),
     }
+
+
+def _control_plane(topology: Topology, cluster: str, voting: Voting, quorum: Quorum) -> ControlPlane:
+    """What the voters that are up are now: `continues` where metadata can be changed."""
+    decides = members_of(topology.clusters[cluster], quorum)
+    its = replace(topology, clusters={**topology.clusters, cluster: decides})
+    return control_plane_now(its, cluster, voting)
 
 
 def _voting(topology: Topology, part: Part[VotersSeen]) -> tuple[Voting | None, str]:

@@ -48,8 +48,6 @@ servers:
 """
 
 PARTITION = re.compile(r"(.+)-\d+$")
-# A partition that was led anew more often than this since its oldest record tells of its newest epochs.
-EPOCHS = 100
 CHUNK = 1024 * 1024
 
 
@@ -85,9 +83,11 @@ def ends_of(folder):
     for segment in segments:
         found = last_batch(segment)
         if found is not None:
-            return {"epoch": found[0], "end": found[1], "epochs": epochs}
+            # What the broker has noted may be older than its last records: then they tell nothing.
+            is_whole = bool(epochs) and epochs[-1][0] == found[0]
+            return {"epoch": found[0], "end": found[1], "epochs": epochs if is_whole else None}
     start = int(segments[-1].stem) if segments else 0
-    return {"epoch": -1, "end": start, "epochs": epochs}
+    return {"epoch": -1, "end": start, "epochs": None}
 
 
 def epochs_of(path):
@@ -97,11 +97,11 @@ def epochs_of(path):
         rows = [[int(word) for word in line.split()] for line in lines if line.strip()]
     except (OSError, ValueError):
         return []
-    return rows[-EPOCHS:] if version == "0" and len(rows) == int(count) else []
+    return rows if version == "0" and len(rows) == int(count) else []
 
 
 def keep(config, wanted, into):
-    """Copy the batches of these partitions that reach beyond an offset; returns the files."""
+    """Copy the batches of these partitions that reach beyond an offset; returns partitions and segments."""
     values = values_of(Path(config).read_text(encoding="utf-8"))
     written = []
     for folder in folders_of(values):
@@ -116,7 +116,7 @@ def keep(config, wanted, into):
                 target = into / folder.name / segment.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 copied(file, first, last, target)
-            written.append(str(target))
+            written.append({"partition": folder.name, "segment": segment.name})
     return written
 
 
@@ -156,7 +156,8 @@ def main():
         try:
             found[name] = look(server["config"])
             if wanted and module.params["keep_in"] and not module.check_mode:
-                kept += keep(server["config"], wanted, Path(module.params["keep_in"]) / name)
+                copies = keep(server["config"], wanted, Path(module.params["keep_in"]) / name)
+                kept += [{"server": name, **copy} for copy in copies]
         except (OSError, ValueError, KeyError) as error:
             found[name] = {"problem": f"{server.get('config', 'no config')}: {error}"}
     module.exit_json(changed=bool(kept), servers=found, kept=kept)

@@ -57,7 +57,22 @@ def test_an_empty_log_ends_where_it_starts(tmp_path: Path) -> None:
     """All its records are too old, or none came; epochs that are not whole count for nothing."""
     config = broker(tmp_path)
     partition(tmp_path / "data", (40, b""), epochs="0\n2\n3 0\n")
-    assert LOGS.look(str(config))["logs"]["orders-0"] == {"epoch": -1, "end": 40, "epochs": []}
+    assert LOGS.look(str(config))["logs"]["orders-0"] == {"epoch": -1, "end": 40, "epochs": None}
+
+
+def test_epochs_that_are_older_than_the_last_records_tell_nothing(tmp_path: Path) -> None:
+    """A broker that was killed may not have noted the newest one."""
+    config = broker(tmp_path)
+    folder = partition(tmp_path / "data", (0, batch(0, 3, 10) + batch(10, 5, 2)), epochs="0\n1\n3 0\n")
+    assert LOGS.look(str(config))["logs"]["orders-0"] == {"epoch": 5, "end": 12, "epochs": None}
+    (folder / "leader-epoch-checkpoint").unlink()
+    assert LOGS.look(str(config))["logs"]["orders-0"]["epochs"] is None
+    stale = BrokerLogs("broker-1", 1, {ORDERS: ReplicaLog(5, 12)})
+    found = tails_of([stale], {1: {ORDERS: EpochEnd(3, 30)}})
+    assert (found.tails, found.uncounted) == (
+        (),
+        ("orders-0 of broker 1: its broker has not noted where epoch 5 begins",),
+    )
 
 
 def test_a_controller_has_no_logs_of_topics(tmp_path: Path) -> None:
@@ -71,8 +86,8 @@ def test_batches_beyond_an_offset_are_copied_byte_for_byte(tmp_path: Path) -> No
     partition(tmp_path / "data", (0, first), (10, second + third))
     into = tmp_path / "kept"
     kept = LOGS.keep(str(config), {"orders-0": 12}, into)
-    assert kept == [str(into / "orders-0" / f"{10:020}.log")]
-    assert Path(kept[0]).read_bytes() == second + third
+    assert kept == [{"partition": "orders-0", "segment": f"{10:020}.log"}]
+    assert (into / "orders-0" / f"{10:020}.log").read_bytes() == second + third
     assert LOGS.keep(str(config), {"orders-0": 17}, into) == []
 
 

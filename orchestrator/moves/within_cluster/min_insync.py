@@ -8,7 +8,13 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
-from orchestrator.moves.within_cluster.order import not_in_sync, unseen_in_words, without_sites
+from orchestrator.moves.within_cluster.order import (
+    Assigned,
+    assigned,
+    not_in_sync,
+    unseen_in_words,
+    without_sites,
+)
 from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.servers import Kafka
@@ -200,9 +206,24 @@ class RestoreMinInsync(
         return f"Put {KEY} at {self.cluster} back to what it was: {listed(self.before)}"
 
     def perform(self, run: Running) -> Outcome[Nothing]:
-        """See `Effect`."""
+        """See `Effect`. Nothing is changed while too few are in sync: a topic would take no writes."""
         kafka = _kafka(run, self.cluster)
+        lacking: list[str] = []
+
+        def is_in_sync() -> bool:
+            placement = kafka.placement()
+            meant = (one for one in assigned(placement) if one.partition.topic in self.before)
+            lacking[:] = [str(one.partition) for one in meant if len(one.in_sync) < self._wanted(one)]
+            return not lacking
+
+        if not await_answered(run, is_in_sync, _SETTLED_S):
+            return Failed(f"{KEY} stays lowered: too few replicas are in sync for it: {listed(lacking)}")
         return _set(run, kafka, _back(kafka, self.before, self.lowered))
+
+    def _wanted(self, one: Assigned) -> int:
+        """As it was set; all of them where the cluster's own word counts."""
+        before = self.before[one.partition.topic]
+        return min(int(before), len(one.replicas)) if before else len(one.replicas)
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """No topic has what it was lowered to; then that is recorded."""

@@ -147,7 +147,8 @@ def _plan_servers_alone(
     book = Runbook()
     with book.section("servers run again", on_failure="stop"):
         _let_run(book, cluster, startable(seen, cluster), off, [])
-    way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer"
+    way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer; "
+    way += "what their logs hold beyond their leaders is not counted"
     facts = {
         "way": way,
         "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: dcctl failback FILE",

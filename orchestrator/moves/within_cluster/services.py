@@ -76,10 +76,13 @@ class StopServices(
         if record.find(QuorumForced) is not None:
             return Done(Nothing(), f"they stay stopped: the change of the quorum of {self.cluster} stands")
         after, wrong = _as_before(run, known.before, f"undo-{run.step_id}")
-        if wrong:
-            return Partial(f"not as before: {listed(wrong)}{_silent(after)}; they stay recorded as stopped")
         record.withdraw(ServicesStopped, like=self._fact({}))
-        return Done(Nothing(), f"as before: {listed(sorted(known.before))}")
+        done = sorted(known.before.keys() - set(wrong))
+        if not wrong:
+            return Done(Nothing(), f"as before: {listed(done)}")
+        record.write(self._fact({server: known.before[server] for server in wrong}))
+        said = f"as before: {listed(done) or 'none'}; still stopped: {listed(wrong)}, until the next failback"
+        return Done(Nothing(), said + _silent(after))
 
     def _fact(self, before: Mapping[str, ServiceState]) -> ServicesStopped:
         return ServicesStopped(cluster=self.cluster, before=before)
@@ -96,7 +99,8 @@ class StartServices(
 ):
     """Services are enabled and run again, if they were and did before a run stopped them.
 
-    One whose host cannot be reached stays recorded, for the next failback.
+    One whose host cannot be reached, or that does not start, stays recorded for the next failback: it keeps
+    none of the others away.
     """
 
     cluster: str
@@ -110,8 +114,6 @@ class StartServices(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         after, wrong = _as_before(run, self.services, run.step_id)
-        if wrong and (after.problems.keys() - after.unreachable or after.services.keys() & set(wrong)):
-            return Partial(f"not as before: {listed(wrong)}{_silent(after)}")
         run.port(EstateRecord).write(ServicesStarted(cluster=self.cluster, but_for=tuple(wrong)))
         done = sorted(self.services.keys() - set(wrong))
         said = f"as before: {listed(done)}" if done else "no host answers"
@@ -143,7 +145,7 @@ def _said(before: Mapping[str, ServiceState], stopped: Mapping[str, ServiceState
         return f"off already: {listed(sorted(before))}"
     said = f"{plural(len(stopped), 'service')} stopped and disabled: {listed(sorted(stopped))}"
     if kept := sorted(server for server, its in stopped.items() if its.is_enabled is None):
-        said += f"; supervisor disables nothing, and the guards of {listed(kept)} keep them off"
+        said += f"; {listed(kept)} cannot be disabled there: their guards keep them off"
     return said
 
 

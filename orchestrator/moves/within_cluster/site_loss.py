@@ -14,6 +14,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     lost_site_off,
     quorum_continues,
     site_attested,
+    voters_continue,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json
@@ -99,7 +100,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
         *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
-        *_continuing(topology, cluster, sites, quorum),
+        *_continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
@@ -199,7 +200,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
         *_of_voters(view, described, request, left, quorum),
-        *_continuing(topology, cluster, sites, quorum),
+        *_continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
     )
     voters = _survivors(view, sites)
@@ -245,13 +246,15 @@ def _survivors(view: ClusterView, sites: Sequence[str]) -> VotersSeen:
 
 
 def _continuing(
-    topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum
+    topology: Topology, view: ClusterView, cluster: str, sites: Sequence[str], quorum: Quorum
 ) -> tuple[GateResult, ...]:
     if not sites:
         return ()
     forced = quorum.forced.sites if quorum.forced is not None else ()
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if is_without(quorum, sites) else 0
+    if plane == "continues" and not formed:
+        return (voters_continue(topology, cluster, sites, view.voters, reason),)
     return (quorum_continues(cluster, plane, reason, formed=formed),)
 
 

@@ -8,12 +8,14 @@ the others: acknowledged to whoever wrote with acks below all.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import ClusterError, PlaybookError
+from orchestrator.moves.within_cluster.writes import all_away
 from orchestrator.ports.replica_logs import BrokerLogs, LogHosts, LogsSeen, ReplicaLog
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Look, Outcome, Running
 from orchestrator.runs.ports import Clusters
@@ -50,18 +52,14 @@ class TailsCounted:
     uncounted: tuple[str, ...] = ()
 
 
-def begin_of_tail(log: ReplicaLog, at_leader: EpochEnd) -> int:
-    """The offset from which on a returned log is cut off; its own end where nothing is.
+def begin_of_tail(log: ReplicaLog, at_leader: EpochEnd) -> int | None:
+    """The offset from which on a returned log is cut off; its own end where nothing is, None if not known.
 
     `at_leader`: where the epoch of its last record ends in the leader's log. Where the leader knows only an
     earlier one, the log is cut to what both have of that.
     """
-    if log.leader_epoch < 0:
-        return log.log_end
-    own_end = (
-        log.log_end if at_leader.leader_epoch == log.leader_epoch else log.end_of(at_leader.leader_epoch)
-    )
-    return min(own_end, max(at_leader.end_offset, 0))
+    own_end = log.end_of(at_leader.leader_epoch)
+    return None if own_end is None else min(own_end, at_leader.end_offset)
 
 
 def tails_of(
@@ -71,15 +69,13 @@ def tails_of(
     tails, uncounted = [], []
     for broker in brokers:
         for tp, log in sorted(broker.logs.items()):
-            said = ends.get(broker.number, {}).get(tp)
             if log.leader_epoch < 0:
                 continue
-            if not isinstance(said, EpochEnd) or said.leader_epoch < 0:
-                why = said.problem if isinstance(said, ClusterError) else "its leader does not know its epoch"
+            said = ends.get(broker.number, {}).get(tp)
+            begin, why = _begin_or_why(log, said)
+            if begin is None:
                 uncounted.append(f"{tp} of broker {broker.number}: {why}")
-                continue
-            begin = begin_of_tail(log, said)
-            if begin < log.log_end:
+            elif begin < log.log_end:
                 tails.append(
                     Tail(
                         server=broker.server,
@@ -91,6 +87,14 @@ def tails_of(
                     )
                 )
     return TailsCounted(tails=tuple(tails), uncounted=tuple(uncounted))
+
+
+def _begin_or_why(log: ReplicaLog, said: EpochEnd | ClusterError | None) -> tuple[int | None, str]:
+    """From where on it is cut off, or why that is not known."""
+    if not isinstance(said, EpochEnd) or said.leader_epoch < 0:
+        return None, said.problem if isinstance(said, ClusterError) else "its leader does not know its epoch"
+    noted = f"its broker has not noted where epoch {log.leader_epoch} begins"
+    return begin_of_tail(log, said), noted
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -144,11 +148,13 @@ class CountTails(
         kafka = run.port(Clusters).cluster(self.cluster)
         try:
             seen = run.port(LogHosts).read(self.sites, timeout_s=_READ_S)
-            addresses = kafka.brokers()
+            addresses, placement = kafka.brokers(), kafka.placement()
         except (PlaybookError, ClusterError) as error:
             return TailsCounted(tails=()), [f"{error.subject}: {error.problem}"]
         problems = [f"{where}: {problem}" for where, problem in sorted(seen.problems.items())]
-        standing, up = _standing(seen, addresses)
+        # Nobody else has these: nothing of them is cut off.
+        alone = {*all_away(placement)}
+        standing, up = _standing(_led(seen, placement.topics, alone), addresses)
         problems += [f"broker {number} is up, and has cut off what it held by now" for number in up]
         if not standing and not problems:
             problems.append(f"no host at {listed(self.sites)} tells of a broker in `dcctl_servers`")
@@ -161,6 +167,17 @@ class CountTails(
                 for broker in standing
             }
         return tails_of(standing, ends), problems
+
+
+def _led(seen: LogsSeen, topics: Collection[str], alone: Collection[TopicPartition]) -> LogsSeen:
+    """Logs of topics that there still are, and of partitions of which a replica is up elsewhere."""
+    brokers = {
+        number: replace(
+            one, logs={tp: log for tp, log in one.logs.items() if tp.topic in topics and tp not in alone}
+        )
+        for number, one in seen.brokers.items()
+    }
+    return LogsSeen(brokers, seen.problems)
 
 
 def _standing(seen: LogsSeen, up: Collection[int]) -> tuple[list[BrokerLogs], list[int]]:

@@ -66,5 +66,6 @@ def _partition(folder: str) -> TopicPartition:
 
 
 def _log(found: Mapping[str, Any]) -> ReplicaLog:
-    epochs = tuple((int(epoch), int(start)) for epoch, start in found["epochs"])
+    noted = found["epochs"]
+    epochs = None if noted is None else tuple((int(epoch), int(start)) for epoch, start in noted)
     return ReplicaLog(int(found["epoch"]), int(found["end"]), epochs)

@@ -15,7 +15,14 @@ _LOOK_S, _CHANGE_S = 40.0, 75.0
 # A program of supervisor's runs, or will in a moment; systemd's states are in `org.freedesktop.systemd1`.
 _RUNNING = {"RUNNING", "STARTING", "BACKOFF", "active", "activating", "reloading", "deactivating"}
 _OFF = {"STOPPED", "STOPPING", "EXITED", "FATAL", "inactive", "failed"}
-_ENABLED = {"enabled", "enabled-runtime"}
+# Others start with the host in ways that `systemctl disable` does not end: generated, static, linked, …
+_ENABLED = {
+    "enabled": True,
+    "enabled-runtime": True,
+    "disabled": False,
+    "masked": False,
+    "masked-runtime": False,
+}
 
 
 class HostsOfServices(AskedHosts):
@@ -77,7 +84,5 @@ def _state(site: str, words: Sequence[str]) -> ServiceState | None:
     if not words or words[0] not in _RUNNING | _OFF or "not-found" in words:
         return None
     is_systemd = words[0].islower()
-    is_enabled = len(words) > len(("ActiveState", "LoadState")) and words[2] in _ENABLED
-    return ServiceState(
-        site=site, is_running=words[0] in _RUNNING, is_enabled=is_enabled if is_systemd else None
-    )
+    told = words[2] if is_systemd and len(words) > len(("ActiveState", "LoadState")) else ""
+    return ServiceState(site=site, is_running=words[0] in _RUNNING, is_enabled=_ENABLED.get(told))

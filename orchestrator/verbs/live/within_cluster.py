@@ -98,6 +98,21 @@ class WithinCluster(OnOneCluster):
         coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
         cluster, clock = estate.cluster, self.servers.clock
         lost = self._lost_for_quorum(coordination)
+        with self.servers.threads.pool(1) as pool:
+            told = pool.submit(self._told_of_voters, lost.read) if lost.read else None
+            view = self._view(cluster, coordination, lost)
+            if told is not None:
+                view = replace(view, voters=told.result())
+        if lost.lost:
+            silent = asked(cluster.subject, partial(self._at, lost, view), clock)
+            view = replace(view, at_lost_sites=silent)
+        return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
+
+    def _told_of_voters(self, sites: tuple[str, ...]) -> Part[VotersSeen]:
+        return asked(f"voters of {self.cluster}", partial(self._voters, sites), self.servers.clock)
+
+    def _view(self, cluster: Kafka, coordination: Part[CoordinationState], lost: _Quorum) -> ClusterView:
+        clock = self.servers.clock
         brokers, placement = _placement(self.servers, cluster, is_as_told=bool(lost.lost))
 
         def min_insync() -> dict[str, int]:
@@ -113,9 +128,6 @@ class WithinCluster(OnOneCluster):
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
-        if lost.read:
-            voters = asked(f"voters of {self.cluster}", partial(self._voters, lost.read), clock)
-            view = replace(view, voters=voters)
         if isinstance(self.request, SiteLossRequest) and placement.value is not None:
             view = self._with_ends(view, placement.value, lost)
         if lost.forms and placement.value is not None:
@@ -126,10 +138,7 @@ class WithinCluster(OnOneCluster):
             if sites := tuple(dict.fromkeys(its.site for its in stopped.values())):
                 services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
                 view = replace(view, services=services)
-        if lost.lost:
-            silent = asked(cluster.subject, partial(self._at, lost, view), clock)
-            view = replace(view, at_lost_sites=silent)
-        return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
+        return view
 
     def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
         """At which sites voters are read, and what is lost with them."""
@@ -140,7 +149,10 @@ class WithinCluster(OnOneCluster):
                 forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
                 left = tuple(dc for dc in every if dc not in sites)
                 is_alone = forms or is_without(known, sites)
-                return _Quorum(*((tuple(sites), left) if is_alone else ((), ())), forms=forms, known=known)
+                if is_alone:
+                    return _Quorum(tuple(sites), left, forms=forms, known=known)
+                # Whether those that run are a quorum; where nobody can ask, the file alone says it.
+                return _Quorum((), left if self.topology.inventory else (), known=known)
             case PutBackRequest() if known.forced is not None:
                 return _Quorum((), every, known=known)
             case _:

@@ -16,6 +16,7 @@ from orchestrator.moves.within_cluster.quorum.files import voters_listed
 from orchestrator.moves.within_cluster.quorum.standing import (
     StoppedVoter,
     beginning,
+    lacks,
     leader_of,
 )
 from orchestrator.ports.voters import FileChange, VoterHosts, VotersSeen
@@ -226,14 +227,8 @@ class _Beginning(Effect[Nothing]):
         leader = leader_of(seen.voters.values())
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
-        # Of what it had before: whoever leads has written in an epoch of its own by now. An attempt that was
-        # interrupted may have brought logs further since they were stopped.
-        had = {voter.server: voter.reaches for voter in stopped} | dict(seen.stood)
-        furthest = max(had, key=lambda server: had[server])
-        if leader.server not in had or had[leader.server] < had[furthest]:
-            said = f"{leader.server} leads, whose log {_ended(had.get(leader.server))}; "
-            said += f"that of {furthest} {_ended(had[furthest])}"
-            return _Started(seen, leader.server, said)
+        if problem := lacks(leader.server, {one.server: one.reaches for one in stopped}, seen.stood):
+            return _Started(seen, leader.server, problem)
         return _Started(seen, leader.server)
 
 
@@ -348,10 +343,6 @@ class StartRest(
         if problem := _without_leader(seen, rest, stopped):
             return Unknown(problem)
         return Done(Nothing(), f"started: {listed(rest)}")
-
-
-def _ended(reaches: tuple[int, int] | None) -> str:
-    return "was not read" if reaches is None else f"ended at {reaches[1]} of epoch {reaches[0]}"
 
 
 def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[StoppedVoter]) -> str:

@@ -17,6 +17,12 @@ def voters_listed(voter: Voter) -> dict[int, str]:
     return voters_in(line for _, line in voter.lines)
 
 
+def line_of_list(voter: Voter) -> int:
+    """The number of the line that names voters; of the first that may where none does."""
+    naming = [number for number, line in voter.lines if SERVER.match(line) or LIST.match(line)]
+    return next(iter([*naming, *(number for number, _ in voter.lines)]), 1)
+
+
 def left_alone(voter: Voter, kept: Collection[int]) -> FileChange:
     """Its file with these voters as the whole quorum."""
     changes = tuple(

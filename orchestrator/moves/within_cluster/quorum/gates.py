@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.moves.within_cluster.margin import voters_by_site
-from orchestrator.moves.within_cluster.quorum.files import has_change, voters_listed
+from orchestrator.moves.within_cluster.quorum.files import has_change, line_of_list, voters_listed
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
@@ -114,7 +114,7 @@ def _not_whole(
         if len(named) == whole and voter.number not in named:
             yield f"{voter.file} of {voter.server} does not name itself, voter {voter.number}"
         if len(named) != whole:
-            number = next((number for number, _ in voter.lines), 1)
+            number = line_of_list(voter)
             names = f"names {len(named)} voters ({listed(map(str, sorted(named))) or 'none'})"
             yield f"{voter.file}:{number} of {voter.server} {names}, the topology file has {whole}"
         elif first and named.keys() != first.keys():

@@ -8,7 +8,7 @@ these have to vote, and it leads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import ConfigDict
@@ -69,3 +69,33 @@ def leader_of(voters: Iterable[Voter]) -> Voter | None:
     """The one that says that it leads; None where none does, or more than one."""
     leaders = [voter for voter in voters if voter.runs and voter.leads]
     return leaders[0] if len(leaders) == 1 else None
+
+
+Reaches = tuple[int, int]
+"""Epoch and end of a log: of two logs the one that reaches further has more."""
+
+
+def lacks(leader: str, stopped: Mapping[str, Reaches], stood: Mapping[str, Reaches]) -> str:
+    """Why whoever leads may lack what another one had, in words; empty where it does not.
+
+    `stopped`: where logs ended when all were stopped; `stood`: a moment before voters were started. Whoever
+    leads has written in an epoch of its own by now, so where its log ends now says nothing. An attempt that
+    was interrupted may have brought logs further between the two, together with whoever had most when all
+    were stopped: a voter gives no vote to one that lacks what it has. Where that one stands as it stood,
+    others went on without it.
+    """
+    had = {**stopped, **stood}
+    furthest = max(had, key=lambda server: had[server])
+    if leader not in had or had[leader] < had[furthest]:
+        return (
+            f"{leader} leads, whose log {_ended(had.get(leader))}; that of {furthest} {_ended(had[furthest])}"
+        )
+    most = max(stopped, key=lambda server: stopped[server])
+    if stopped.get(leader, (-1, -1)) < stopped[most] == had[most]:
+        said = f"{leader} leads, whose log {_ended(stopped.get(leader))} when all were stopped, and went on "
+        return f"{said}since without {most}; that of {most} {_ended(stopped[most])}"
+    return ""
+
+
+def _ended(reaches: Reaches | None) -> str:
+    return "was not read" if reaches is None else f"ended at {reaches[1]} of epoch {reaches[0]}"
