@@ -92,6 +92,7 @@ class VoterHosts(Protocol):
         *,
         changes: Mapping[str, FileChange],
         kept_as: str,
+        furthest: tuple[str, int, int] | None,
         leaders_before: Mapping[str, int],
         name: str,
         await_leader_s: float,
@@ -99,7 +100,8 @@ class VoterHosts(Protocol):
     ) -> VotersSeen:
         """Change files of servers at these sites, once neither any of them nor of `servers` runs; then start
         `servers`. All are read as soon as each of these knows a leader, newer than the epoch in
-        `leaders_before`, or after `await_leader_s`.
+        `leaders_before`, or after `await_leader_s`. `furthest`: server, epoch and end of the log that reached
+        furthest when all were stopped; where others went on without it nothing is started.
         """
 
     def answering(self, addresses: Sequence[str]) -> tuple[str, ...]:

@@ -387,6 +387,10 @@ class TwinPlaybooks:
             return HostsTold(self._logs_told({*sites} - {host.removeprefix("host-") for host in away}), away)
         if away and len(variables) > 1:
             return HostsTold({}, away)
+        return self._voters_told(variables, away)
+
+    def _voters_told(self, variables: Mapping[str, Any], away: dict[str, str]) -> HostsTold:
+        name, sites = "voters.yml", variables["datacenters"]
         clusters = self._applications.clusters.values()
         here = {
             voter.server: (cluster, voter)
@@ -413,6 +417,8 @@ class TwinPlaybooks:
             for server in variables.get("read") or here
             if variables.get("start")
         }
+        if ahead := _went_on_without(variables.get("furthest") or {}, stood):
+            return HostsTold({}, {f"host-{sites[0]}": f"{ahead} went on without it: nothing was started"})
         for server in variables.get("start", ()):
             do("start voter", server, partial(here[server][0].quorum.set_started, here[server][1], True))
         told: dict[str, Any] = {}
@@ -457,6 +463,14 @@ class TwinPlaybooks:
             failed=lambda why: PlaybookError(f"playbook {playbook}", why),
         )
         return frozenset({"localhost"})
+
+
+def _went_on_without(furthest: Mapping[str, Any], stood: Mapping[str, Mapping[str, Any]]) -> str:
+    """As `playbooks/voters.yml` asks before it starts anybody."""
+    own = stood.get(furthest.get("server", ""), {})
+    if not furthest or (own.get("epoch"), own.get("end")) != (furthest["epoch"], furthest["end"]):
+        return ""
+    return ", ".join(name for name, log in stood.items() if log["epoch"] > furthest["epoch"])
 
 
 def _log_told(log: Log, broker: int) -> dict[str, Any]:

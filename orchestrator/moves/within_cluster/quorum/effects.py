@@ -189,6 +189,7 @@ class StopVoters(
             self.servers,
             changes={},
             kept_as="",
+            furthest=None,
             leaders_before={},
             name=f"undo-{run.step_id}",
             await_leader_s=0.0,
@@ -377,11 +378,13 @@ def _asked_to_start(
     changes: Mapping[str, FileChange],
     kept_as: str,
 ) -> VotersSeen:
+    most = max(stopped, key=lambda voter: voter.reaches, default=None)
     return run.port(VoterHosts).start(
         sites,
         servers,
         changes=changes,
         kept_as=kept_as,
+        furthest=(most.server, *most.reaches) if most is not None else None,
         leaders_before={voter.server: voter.leader_epoch for voter in stopped if voter.server in servers},
         name=run.step_id,
         await_leader_s=_LEADER_WITHIN_S,
