@@ -89,7 +89,7 @@ def stopped(answers: Answers, dc: str, *names: str) -> Iterator[None]:
     site = answers.simulation.site(dc)
     site.stop(names)
     numbers = {int(name.partition("-")[2]) for name in names}
-    awaited(lambda: _answered(answers, lambda living: numbers.isdisjoint(living)), _WITHIN_S)
+    awaited(lambda: _answered(answers, numbers.isdisjoint), _WITHIN_S)
     try:
         yield
     finally:
