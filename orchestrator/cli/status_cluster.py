@@ -79,8 +79,10 @@ def render_cluster(status: Mapping[str, Any], console: Console, *, full: bool) -
     console.print(table)
     for line in _lines(status, full=full):
         console.print(f"  {escape(line)}")
+    down = {row["site"] for row in status["sites"] if is_down(row)}
     for row in status["if_lost"]:
-        _render_lost(row, console)
+        if row["site"] not in down:
+            _render_lost(row, console)
     console.print()
 
 
@@ -89,22 +91,15 @@ def _of(up: int | None, count: int) -> str:
 
 
 def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
+    for site in status["sites"]:
+        if is_down(site) and not site["off"]:
+            words = f"dcctl failover FILE --attest-down {site['site']} --dry-run"
+            yield f"{site['site']}: no broker is up; if it is down: {words}"
     rows = status["partitions"] or {}
     for key, what in (("not_led", "not led"), ("away", "no replica up"), ("not_in_sync", "not in sync")):
         if rows.get(key):
             yield f"{what}: {listed(rows[key], len(rows[key]) if full else _WORST)}"
-    if status["quorum_without"]:
-        yield f"the metadata quorum is without {listed(status['quorum_without'])}: dcctl failback FILE"
-    if status["lowered"]:
-        told = listed(f"{name} {value}" for name, value in status["lowered"].items())
-        yield f"min.insync.replicas lowered: {told}: dcctl failback FILE"
-    if status["applications_at"]:
-        told = listed(f"{program} at {site}" for program, site in status["applications_at"].items())
-        yield f"applications elsewhere: {told}: dcctl failback FILE"
-    if status["services_stopped"]:
-        yield f"services stopped and disabled: {listed(status['services_stopped'])}: dcctl failback FILE"
-    for guard in status["guards"] or ():
-        yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"
+    yield from _changed(status, full=full)
     yield from (f"not known: {problem}" for problem in status["problems"])
     for one in status["margin"] or ():
         yield f"margin: {one['said']}"
@@ -112,14 +107,39 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
         yield "margin: the loss of no server and no site would stop anything that goes on"
 
 
+def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
+    """What stands changed until a failback; guards that hold their servers, or all of them."""
+    elsewhere, lowered = status["applications_at"] or {}, status["lowered"] or {}
+    for what, told in (
+        ("the metadata quorum is without", status["quorum_without"]),
+        ("min.insync.replicas lowered:", [f"{name} {value}" for name, value in lowered.items()]),
+        ("applications elsewhere:", [f"{program} at {site}" for program, site in elsewhere.items()]),
+        ("services stopped and disabled:", status["services_stopped"]),
+    ):
+        if told:
+            yield f"{what} {listed(told)}: dcctl failback FILE"
+    for guard in status["guards"] or ():
+        if full or guard["state"] == "held":
+            yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"
+
+
 def _render_lost(row: Mapping[str, Any], console: Console) -> None:
     site, closed = escape(row["site"]), row["would_refuse"]
+    if row["too_few_voters"]:
+        what = "too few voters would be left, since some are down now: nobody could be elected"
+        console.print(f"  [red]✗[/] if {site} were lost: {what}")
+        return
     outcomes = {gate["outcome"] for gate in closed}
-    is_refused = "refused" in outcomes or row["too_few_voters"]
-    mark = "[red]✗[/]" if is_refused else "[yellow]?[/]" if outcomes else "[green]✓[/]"
+    is_unknown = bool(outcomes) or row["too_few_voters"] is None
+    mark = "[red]✗[/]" if "refused" in outcomes else "[yellow]?[/]" if is_unknown else "[green]✓[/]"
     what = escape(row["way"]) if row["steps"] or closed else "nothing would have to be done"
     console.print(f"  {mark} if {site} were lost: {what}")
-    if row["too_few_voters"]:
-        console.print("      too few voters would be left, since some are down now: nobody could be elected")
+    if row["too_few_voters"] is None:
+        console.print("      whether enough voters would be left is not known")
     for gate in closed:
         console.print(f"      {gate['id']} {gate['outcome']}: {escape(gate['reason'])}")
+
+
+def is_down(row: Mapping[str, Any]) -> bool:
+    """Whether a site has brokers, and none is up."""
+    return bool(row["brokers"]) and row["brokers_up"] == 0

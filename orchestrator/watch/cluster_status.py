@@ -8,19 +8,18 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.margin import (
-    Voting,
-    control_plane_now,
+    VotersUp,
     margin_as_json,
     margin_now,
     members_of,
     voters_by_site,
+    voters_up,
 )
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync
 from orchestrator.moves.within_cluster.without_site import plan_without
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
-from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan
@@ -49,19 +48,23 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     view, described = seen.cluster(cluster), topology.clusters[cluster]
     placement, wanted = view.placement.value, view.min_insync.value
     state = seen.coordination.value
-    voting, voters_problem = _voting(topology, view.voters)
     quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
+    its = _deciding(topology, cluster, quorum)
+    up = voters_up(its.clusters[cluster], view.voters, placement)
+    voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
     problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
     problems += [voters_problem] if voters_problem else []
     rows = None if placement is None else _partitions(placement, wanted)
     margin = None
     if placement is not None and wanted is not None:
-        margin = margin_now(topology, cluster, placement, wanted, voting=voting, quorum=quorum)
+        margin = margin_now(
+            topology, cluster, placement, wanted, voting=None if up.untold else up.known, quorum=quorum
+        )
     return {
         "cluster": cluster,
         "sites": [
-            {**_servers_at(described, dc, placement, voting), **_recorded_of(state, cluster, dc)}
+            {**_servers_at(described, dc, placement, up), **_recorded_of(state, cluster, dc)}
             for dc in described.datacenters
         ],
         "partitions": rows,
@@ -70,42 +73,26 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         "applications_at": None if state is None else _elsewhere(state, cluster),
         "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),
         "guards": None if state is None else _guards(state, cluster),
-        "control_plane": None if voting is None else _control_plane(topology, cluster, voting, quorum),
+        "control_plane": _only(up.planes(its, cluster)),
         "margin": None if margin is None else margin_as_json(margin),
         "voters_problem": voters_problem,
         "problems": problems,
-        "if_lost": _if_lost(topology, cluster, seen, voting, quorum),
+        "if_lost": _if_lost(topology, cluster, seen, its, up),
     }
 
 
-def _control_plane(topology: Topology, cluster: str, voting: Voting, quorum: Quorum) -> ControlPlane:
-    """What the voters that are up are now: `continues` where metadata can be changed."""
+def _deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
+    """The same with the voters alone that decide now."""
     decides = members_of(topology.clusters[cluster], quorum)
-    its = replace(topology, clusters={**topology.clusters, cluster: decides})
-    return control_plane_now(its, cluster, voting)
+    return replace(topology, clusters={**topology.clusters, cluster: decides})
 
 
-def _voting(topology: Topology, part: Part[VotersSeen]) -> tuple[Voting | None, str]:
-    """How many voters are up by site, or why that is not known."""
-    if not topology.inventory:
-        return None, "which voters are up is not known: the topology file names no inventory"
-    if part.value is None:
-        return None, f"which voters are up is not known: {part.problem}"
-    unclear = dict(part.value.problems)
-    unclear |= {name: "not known" for name, voter in part.value.voters.items() if voter.runs is None}
-    if unclear:
-        said = "; ".join(f"{where}: {problem}" for where, problem in sorted(unclear.items()))
-        return None, f"which voters are up is not known: {said}"
-    voters = part.value.voters.values()
-    return {
-        site: sum(bool(voter.runs) for voter in voters if voter.site == site)
-        for site in voters_by_site(topology.clusters[next(iter(topology.clusters))])
-    }, ""
+def _only(found: set[ControlPlane]) -> ControlPlane | None:
+    """None where it depends on what is not known."""
+    return next(iter(found)) if len(found) == 1 else None
 
 
-def _servers_at(
-    described: Cluster, dc: str, placement: Placement | None, voting: Voting | None
-) -> dict[str, Any]:
+def _servers_at(described: Cluster, dc: str, placement: Placement | None, up: VotersUp) -> dict[str, Any]:
     """Servers at one site by the file, how many of them are up, and how many partitions are led there."""
     here = frozenset[int]() if placement is None else brokers_at(placement, dc)
     led = None if placement is None else sum(one.leader in here for one in assigned(placement))
@@ -115,7 +102,7 @@ def _servers_at(
         "brokers_up": None if placement is None else len(here & placement.living),
         "leads": led,
         "voters": voters_by_site(described).get(dc, 0),
-        "voters_up": None if voting is None else voting.get(dc, 0),
+        "voters_up": None if dc in up.untold else up.known.get(dc, 0),
     }
 
 
@@ -158,21 +145,20 @@ def _guards(state: CoordinationState, cluster: str) -> list[dict[str, Any]]:
 
 
 def _if_lost(
-    topology: Topology, cluster: str, seen: Snapshot, voting: Voting | None, quorum: Quorum
+    topology: Topology, cluster: str, seen: Snapshot, its: Topology, up: VotersUp
 ) -> list[dict[str, Any]]:
+    """`its`: the file with the voters alone that decide now."""
     described = topology.clusters[cluster]
     if len(described.datacenters) == 1:
         return []
-    decides = members_of(described, quorum)
-    its = replace(topology, clusters={**topology.clusters, cluster: decides})
+    whole = VotersUp(voters_by_site(its.clusters[cluster]), {})
 
     def too_few_without(dc: str) -> bool | None:
         """Whether voters that are down now would be missing. None where that is not known."""
-
-        def after(up: Voting) -> ControlPlane:
-            return control_plane_now(its, cluster, {site: count for site, count in up.items() if site != dc})
-
-        return None if voting is None else after(voters_by_site(decides)) == "continues" != after(voting)
+        if whole.planes(its, cluster, without=[dc]) != {"continues"}:
+            return False  # what is to be done then is in its row
+        left = up.planes(its, cluster, without=[dc])
+        return None if len(left) > 1 and "continues" in left else left != {"continues"}
 
     return [
         {**_row(topology, cluster, seen, dc), "too_few_voters": too_few_without(dc)}

@@ -32,7 +32,9 @@ def test_voters_that_do_not_run_are_missed_before_the_lost_sites_are_stopped(est
             main.quorum.set_started(voter, False)
     main.set_brokers("gone", 1, 2)
     operator.estate.live(12)
-    with pytest.raises(GateRefusedError, match="quorum-continues refused: 2 voters up outside dc1: too few"):
+    with pytest.raises(
+        GateRefusedError, match="quorum-continues refused: too few voters of main run outside dc1"
+    ):
         operator.go_on_without("dc1")
     assert len(main.quorum.members()) == 4
 
@@ -124,8 +126,25 @@ def test_which_voters_run_is_not_known_and_no_failover_is_promised(estates: Esta
     operator = estates.at_work(STRETCHED)
     operator.estate.applications.reach["witness"] = "gone"
     found = cluster_status.status(operator)
-    assert {row["too_few_voters"] for row in found["if_lost"]} == {None}
+    assert {row["site"]: row["too_few_voters"] for row in found["if_lost"]}["dc1"] is None
     assert cluster_status.readiness(found["if_lost"]) == 7
+    assert "? if dc1 were lost" in cluster_status.shown(found)
+
+
+def test_a_site_that_is_gone_is_no_reason_to_promise_the_next(estates: Estates) -> None:
+    """dc1 is away with two of five voters: without the witness two would be left."""
+    operator = of_site.lost(estates)
+    operator.estate.applications.reach["dc1"] = "gone"
+    found = cluster_status.status(operator)
+    rows = {row["site"]: row["too_few_voters"] for row in found["if_lost"]}
+    assert (rows["dc2"], rows["witness"]) == (True, True)
+    assert cluster_status.readiness(found["if_lost"]) == 4
+    text = cluster_status.shown(found)
+    assert "dc1: no broker is up; if it is down: dcctl failover FILE --attest-down dc1 --dry-run" in text
+    with pytest.raises(
+        GateRefusedError, match="quorum-continues refused: too few voters of main run outside witness"
+    ):
+        operator.go_on_without("witness")
 
 
 def test_one_service_that_does_not_start_keeps_none_of_the_others_away(

@@ -119,10 +119,18 @@ class Sites:
         return frozenset([*self.left, *self.off])
 
 
-def leaving(topology: Topology, them: Participants, seen: Snapshot, cluster: str, sites: Sites) -> Leaving:
+def leaving(  # noqa: PLR0917 - who leaves what, and what is known of it
+    topology: Topology,
+    them: Participants,
+    seen: Snapshot,
+    cluster: str,
+    sites: Sites,
+    waiting: Waiting = Waiting(),
+) -> Leaving:
     """Applications of which no instance is anywhere but at sites that are left.
 
-    Who was started elsewhere and never seen there, since a run ended on its way, is started once more.
+    Who was started elsewhere and never seen there is started once more: a run ended on its way, or topics
+    waited (`waiting`: those that still do) and do no more.
     """
     at, hosts = _placed(seen, cluster), seen.inventory
     found: _Found = {}
@@ -131,6 +139,8 @@ def leaving(topology: Topology, them: Participants, seen: Snapshot, cluster: str
         homes, placed = sites_of(topology, one), at.get(program)
         here = homes if placed is None else (placed.site,)
         is_unsure = placed is not None and not placed.is_seen and sites.gone.issuperset(homes)
+        if is_unsure and not sites.gone.issuperset(here):
+            is_unsure = not waiting.keeps(topology, them.kind(item.kind), item.name)
         if not sites.gone.issuperset(here) and not is_unsure:
             continue
         if not is_free(one):
@@ -206,8 +216,16 @@ def go_elsewhere(
         recorded = behind(placed, because="failback brings home whoever was started elsewhere")
         found = _start(book, them, one, [recorded], waiting)
         done = [behind(*found, because="until then they are started once more, whoever asks")]
-        record = RecordPlaced(cluster=cluster, at=at, seen=True)
-        seen.append(book.add(record, id=one.way.id("record-applications-seen"), after=done))
+        to_see = {
+            program: site
+            for item, (program, site) in zip(one.way.items, at.items(), strict=True)
+            if not waiting.keeps(one.way.topology, them.kind(item.kind), item.name)
+        }
+        if to_see:
+            record = RecordPlaced(cluster=cluster, at=to_see, seen=True)
+            seen.append(book.add(record, id=one.way.id("record-applications-seen"), after=done))
+        else:
+            seen.extend(found)
     return [behind(*seen, because="applications go on first")] if seen else list(after)
 
 

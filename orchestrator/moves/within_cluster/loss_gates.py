@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
-from orchestrator.moves.within_cluster.margin import control_plane_now, voters_by_site
+from orchestrator.moves.within_cluster.margin import VotersUp
 from orchestrator.moves.within_cluster.order import brokers_at, without_rack
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
-from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.durability.analysis import explain_topology
@@ -85,38 +83,26 @@ def quorum_continues(cluster: str, fate: ControlPlane, reason: str, *, formed: i
 
 @asked_again()
 def voters_continue(
-    topology: Topology, cluster: str, sites: Sequence[str], voters: Part[VotersSeen], reason: str
+    topology: Topology, cluster: str, sites: Sequence[str], up: VotersUp, reason: str
 ) -> GateResult:
     """The voters outside the lost sites that run are a quorum. Guards, and `stop-services`, end those within.
 
-    `reason`: why they are one by the file. Where hosts do not tell of all of them that counts: a host that
-    cannot be asked keeps nobody from going on.
+    `reason`: why they are one by the file. Where it depends on voters of which no host tells, that counts: a
+    host that cannot be asked keeps nobody from going on.
     """
     limit = f"the voters of {cluster} that are left are a quorum"
-    if why := _untold(topology, cluster, sites, voters):
-        said = f"by the file; which of them run is not known: {why}: {reason}"
-        return gate_result("quorum-continues", "ok", "by the file", limit, said)
-    seen = voters.value.voters if voters.value is not None else {}
-    voting = Counter(voter.site for voter in seen.values() if voter.runs and voter.site not in sites)
-    measured = f"{plural(voting.total(), 'voter')} up outside {listed(sites)}"
-    if control_plane_now(topology, cluster, voting) != "continues":
-        down = listed(sorted(name for name, voter in seen.items() if not voter.runs))
-        said = f"{measured}: too few for a quorum of {cluster}; these do not run: {down}"
-        hint = "start them first: what runs at the lost site is stopped by guards, and by this command"
-        return gate_result("quorum-continues", "refused", measured, limit, said, hint)
-    return gate_result("quorum-continues", "ok", measured, limit, reason)
-
-
-def _untold(topology: Topology, cluster: str, sites: Sequence[str], voters: Part[VotersSeen]) -> str:
-    """Why it is not known which voters outside these sites run; empty where it is."""
-    if voters.value is None:
-        return voters.problem or "no host was asked"
-    if voters.value.problems:
-        return listed(f"{where}: {problem}" for where, problem in sorted(voters.value.problems.items()))
-    told = Counter(voter.site for voter in voters.value.voters.values() if voter.runs is not None)
-    fewer = [
-        dc
-        for dc, count in voters_by_site(topology.clusters[cluster]).items()
-        if dc not in sites and told[dc] != count
-    ]
-    return f"hosts at {listed(fewer)} do not tell of all of them" if fewer else ""
+    planes = up.planes(topology, cluster, without=sites)
+    here = {site: count for site, count in up.known.items() if site not in sites}
+    measured = f"{plural(sum(here.values()), 'voter')} known to be up outside {listed(sites)}"
+    if planes == {"continues"}:
+        return gate_result("quorum-continues", "ok", measured, limit, reason)
+    if "continues" in planes:
+        said = f"{reason}, by the file; which of them run is not known ({up.why})"
+        return gate_result("quorum-continues", "ok", measured, limit, said)
+    rows = listed(f"{count} at {site}" for site, count in here.items())
+    said = f"too few voters of {cluster} run outside {listed(sites)} for a quorum: {rows}"
+    hint = (
+        "start them first, or attest every site that is down: what runs at a lost site is stopped by guards, "
+    )
+    hint += "and by this command"
+    return gate_result("quorum-continues", "refused", measured, limit, said, hint)

@@ -6,12 +6,15 @@ Rules (facts: Kafka, "Data rules" and "Quorums"): a partition takes writes with 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.moves.within_cluster.order import assigned, brokers_at
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
+from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.topology.durability.control_plane import control_plane_after
 from orchestrator.topology.durability.losses import Loss, Server, servers_of
@@ -21,6 +24,7 @@ from orchestrator.wording import listed
 
 Voting = Mapping[str, int]
 """How many voters are up, by site."""
+_SHORT = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,51 @@ def voters_by_site(described: Cluster) -> dict[str, int]:
         if row.controllers or row.zookeepers:
             found[row.dc] = found.get(row.dc, 0) + row.controllers + row.zookeepers
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class VotersUp:
+    """How many voters are up by site. `untold`: sites of which that is not known, with how many the file has
+    there, and `why`.
+    """
+
+    known: Voting
+    untold: Voting
+    why: str = ""
+
+    def planes(self, topology: Topology, cluster: str, *, without: Collection[str] = ()) -> set[ControlPlane]:
+        """What the voters that are up may be, without some sites: one value where it does not depend on what
+        is not known. The cluster in `topology` is that of `members_of`.
+        """
+        least = {site: count for site, count in self.known.items() if site not in without}
+        most = least | {site: count for site, count in self.untold.items() if site not in without}
+        return {control_plane_now(topology, cluster, voting) for voting in (least, most)}
+
+
+def voters_up(described: Cluster, part: Part[VotersSeen], placement: Placement | None) -> VotersUp:
+    """As hosts tell. Where they do not, and no broker of the site is up, its voters are taken to be down."""
+    seen = part.value.voters.values() if part.value is not None else ()
+    brokers = Counter[str]()
+    for row in described.nodes:
+        brokers[row.dc] += row.brokers
+    known, untold = dict[str, int](), dict[str, int]()
+    for site, count in voters_by_site(described).items():
+        told = [voter.runs for voter in seen if voter.site == site and voter.runs is not None]
+        up = brokers_at(placement, site) & placement.living if placement is not None else None
+        if len(told) == count:
+            known[site] = sum(told)
+        elif brokers[site] and up is not None and not up:
+            known[site] = 0
+        else:
+            untold[site] = count
+    return VotersUp(known, untold, _why_untold(part, untold) if untold else "")
+
+
+def _why_untold(part: Part[VotersSeen], untold: Iterable[str]) -> str:
+    if part.value is None:
+        return part.problem or "no host was asked"
+    rows = [f"{where}: {problem[:_SHORT]}" for where, problem in sorted(part.value.problems.items())]
+    return listed(rows) or f"hosts at {listed(untold)} do not tell of all of them"
 
 
 def control_plane_now(topology: Topology, cluster: str, voting: Voting) -> ControlPlane:

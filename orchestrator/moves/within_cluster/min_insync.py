@@ -272,7 +272,10 @@ class SeeWritable(
         if await_answered(run, is_written, _SETTLED_S, poll_s=_POLL_S):
             away = listed(dict.fromkeys(tp.topic for tp in all_away(kafka.placement())))
             told = f"; partitions of {away} have no replica that is up, and wait for one" if away else ""
-            return Done(Nothing(), f"every partition of {self.cluster} has replicas enough in sync{told}")
+            but = f", but for those of {listed(self.but_for)}" if self.but_for else ""
+            return Done(
+                Nothing(), f"every partition of {self.cluster}{but} has replicas enough in sync{told}"
+            )
         return Failed(f"too few replicas in sync for {KEY}: {listed(waiting)}")
 
 

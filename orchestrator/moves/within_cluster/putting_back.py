@@ -163,7 +163,7 @@ def _plan_servers_alone(
 def _tails_cannot_be_read(cluster: str) -> GateResult:
     """What is to be kept is lost once its broker runs. No gate of a run that goes on: that has kept it."""
     limit = f"what logs of {cluster} hold beyond their leaders is kept before their brokers start"
-    reason = f"{cluster} does not answer: nobody tells where its leaders' logs end"
+    reason = f"{cluster} does not answer: where its leaders' logs end is unknown"
     hint = "come again once it answers; without --keep-tails servers run at once, and nothing is kept"
     return gate_result("tails-readable", "refused", "not counted", limit, reason, hint)
 

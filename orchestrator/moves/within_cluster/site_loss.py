@@ -17,7 +17,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     voters_continue,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import margin_as_json
+from orchestrator.moves.within_cluster.margin import margin_as_json, voters_up
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -127,12 +127,14 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
+    waits = Waiting(unwritten=stays, unled={tp.topic for tp in all_away(placement)})
     away_from = leaving(
         topology,
         them,
         seen,
         cluster,
         Sites(left=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
+        waits,
     )
     is_whole = not (waiting or needed or forms or halted_voters or away_from.going) and is_fenced
     away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
@@ -156,7 +158,6 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     if not is_done(gates, done) and not (forms and not voters.voters):
         written = loss_steps(book, way)
         if away_from.going:
-            waits = Waiting(unwritten=stays, unled={tp.topic for tp in all_away(placement)})
             with book.section("applications", on_failure="stop"):
                 go_elsewhere(book, them, away_from, after=written, stops=False, waiting=waits)
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
@@ -254,7 +255,8 @@ def _continuing(
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if is_without(quorum, sites) else 0
     if plane == "continues" and not formed:
-        return (voters_continue(topology, cluster, sites, view.voters, reason),)
+        up = voters_up(topology.clusters[cluster], view.voters, view.placement.value)
+        return (voters_continue(topology, cluster, sites, up, reason),)
     return (quorum_continues(cluster, plane, reason, formed=formed),)
 
 
