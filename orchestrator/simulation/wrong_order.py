@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import ClusterError, SimulationError
-from orchestrator.moves.within_cluster.quorum.effects import FormQuorum
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.ports.hosts import HostsTold
 from orchestrator.runs.live.servers import Playbooks, Servers
@@ -72,9 +71,9 @@ class OthersBegin:
     done: list[str]
 
     def ask(self, name: str, *, variables: Mapping[str, Any], **others: Any) -> HostsTold:
-        """See `Playbooks`. The play is that of a step: its folder has the step's name."""
-        wanted = list(variables.get("start", ()))
-        if wanted and others["folder"].name == FormQuorum.NAME:
+        """See `Playbooks`. Whoever puts files back knows what they become: that play is left as it is."""
+        wanted, changes = list(variables.get("start", ())), variables.get("changes", {})
+        if wanted and changes and not any(change["becomes"] for change in changes.values()):
             rest = [server for server in variables["changes"] if server != wanted[0]]
             turned = rest[: len(wanted)]
             self.done.append(f"{', '.join(turned)} began instead of {', '.join(wanted)}")

@@ -9,5 +9,5 @@ from orchestrator.installation import own_folder
 def test_each_of_the_folder_is_looked_for() -> None:
     """With the modules that they bring to hosts; and no other one."""
     folder = own_folder("playbooks")
-    found = {*folder.rglob("*.yml"), *folder.glob("library/*.py")}
+    found = {*folder.rglob("*.yml"), *folder.glob("library/*.py"), *folder.glob("module_utils/*.py")}
     assert {str(path.relative_to(folder)) for path in found} == set(_PLAYBOOKS)

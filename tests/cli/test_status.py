@@ -351,7 +351,12 @@ def test_a_check_tells_by_its_status_whether_a_failover_could_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """One mirror is enough to refuse; without `--check` the status only says that it could be told."""
-    found = {"topology": "t", "places": [], "mirrors": [mirror(), mirror(would_refuse=closed)]}
+    found = {
+        "topology": "t",
+        "places": [],
+        "clusters": [],
+        "mirrors": [mirror(), mirror(would_refuse=closed)],
+    }
     monkeypatch.setattr("orchestrator.watch.status.topology_status", lambda *_: found)
     for options, expected in (([], 0), (["--check"], status), (["--check", "--json"], status)):
         assert run(["status", FILE, *options]) == expected
