@@ -15,6 +15,7 @@ from typing import Any
 
 import ansible_runner
 
+from orchestrator.adapters.child_process import tied_program
 from orchestrator.errors import PlaybookError
 from orchestrator.installation import install_extra, own_folder
 from orchestrator.ports.hosts import HostsTold
@@ -203,7 +204,7 @@ def _run(  # noqa: PLR0917 - what a run of Ansible is made of
         playbook=str(playbook),
         inventory=inventory,
         extravars=dict(variables),
-        envvars=_environment(folder / "tmp"),
+        envvars=_tied_environment(folder),
         # The expect loop looks for a cancellation only as often as this.
         settings={"job_timeout": int(timeout_s), "pexpect_timeout": 0.2},
         quiet=True,
@@ -259,6 +260,16 @@ def _environment(scratch: Path) -> dict[str, str]:
         "ANSIBLE_LOCAL_TEMP": str(scratch),
         "PATH": _search_path(),
     }
+
+
+def _tied_environment(folder: Path) -> dict[str, str]:
+    """In which `ansible-playbook` ends with this process: a play must not go on while somebody resumes."""
+    environment = _environment(folder / "tmp")
+    found = shutil.which("ansible-playbook", path=_search_path())
+    if found is None:
+        return environment
+    tied_program(found, folder / "bin")
+    return {**environment, "PATH": os.pathsep.join((str(folder / "bin"), environment["PATH"]))}
 
 
 def _search_path() -> str:

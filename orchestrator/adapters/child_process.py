@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import psutil
 
@@ -38,6 +40,19 @@ def start_child(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """
     tied = (sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *command)
     return subprocess.Popen(tied)
+
+
+def tied_program(program: str, folder: Path) -> None:
+    """Make a program of the same name in `folder` that does not outlive this process, for whoever starts it.
+
+    It has to be started by a thread that waits for its end: the kernel takes the end of the thread for that
+    of the parent.
+    """
+    command = (sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), program)
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / Path(program).name
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
 
 
 def adopt_orphans() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from orchestrator.adapters.ansible import host_variables, run_playbook
@@ -77,6 +81,45 @@ def test_what_a_killed_attempt_has_left_does_not_count(site: Path, tmp_path: Pat
         "start-clients.yml", inventory=site / "inventory.yaml", variables=variables, folder=folder
     )
     assert at_work == {"east"}
+
+
+def test_a_play_does_not_go_on_once_whoever_runs_it_is_killed(tmp_path: Path) -> None:
+    """The task that is under way ends by itself; none comes behind it, beside whoever resumes."""
+    marks = {"began": tmp_path / "began", "went_on": tmp_path / "went-on"}
+    tasks = [f"touch {marks['began']}", "sleep 4", f"touch {marks['went_on']}"]
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [{"ansible.builtin.command": task} for task in tasks],
+    }
+    playbook = tmp_path / "play.yml"
+    playbook.write_text(json.dumps([play]), encoding="utf-8")
+    code = (
+        "import sys; from pathlib import Path; from orchestrator.adapters.ansible import run_own_playbook; "
+        "run_own_playbook(Path(sys.argv[1]), inventory=None, folder=Path(sys.argv[2]), "
+        "variables={'ansible_connection': 'local', 'ansible_python_interpreter': sys.executable})"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, playbook, tmp_path / "run"]) as runner:
+        deadline = time.monotonic() + 60
+        while not marks["began"].exists():
+            assert time.monotonic() < deadline
+            assert runner.poll() is None
+            time.sleep(0.05)
+        runner.kill()
+    found = [str(tmp_path), "ansible-playbook"]
+    deadline = time.monotonic() + 60
+    while any(all(word in process for word in found) for process in _command_lines()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert not marks["went_on"].exists()
+
+
+def _command_lines() -> list[str]:
+    lines = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            lines.append(" ".join(process.cmdline()))
+    return lines
 
 
 def test_a_failed_task_is_told_in_its_own_words(
