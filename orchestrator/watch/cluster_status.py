@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.margin import (
     VotersUp,
+    deciding,
     margin_as_json,
     margin_now,
-    members_of,
     voters_by_site,
     voters_up,
 )
@@ -49,7 +48,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     placement, wanted = view.placement.value, view.min_insync.value
     state = seen.coordination.value
     quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
-    its = _deciding(topology, cluster, quorum)
+    its = deciding(topology, cluster, quorum)
     up = voters_up(its.clusters[cluster], view.voters, placement)
     voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
@@ -79,12 +78,6 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         "problems": problems,
         "if_lost": _if_lost(topology, cluster, seen, its, up),
     }
-
-
-def _deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
-    """The same with the voters alone that decide now."""
-    decides = members_of(topology.clusters[cluster], quorum)
-    return replace(topology, clusters={**topology.clusters, cluster: decides})
 
 
 def _only(found: set[ControlPlane]) -> ControlPlane | None:

@@ -13,7 +13,7 @@ from orchestrator.simulation.at_work import begin_work
 from orchestrator.simulation.workload.scenario import TINY
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, stretched
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
 from tests.layouts.writes import Writer
 
 _WITHIN_S = 120.0
@@ -59,9 +59,7 @@ def test_in_every_phase_there_and_back(layout: str, tmp_path: Path, monkeypatch:
             _killed_and_gone_on_with(estate, FAILBACK, "failback", "--yes")
             assert not writer.await_acks(time.time(), _WITHIN_S)
         assert list(before.differences(as_it_stands(simulation, "main"))) == []
-        acked = writer.ledger.numbers()
-        found = records_read(simulation, "main", acked)
-        assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        assert_nothing_is_missing(simulation, "main", writer)
 
 
 def _killed_and_gone_on_with(estate: Estate, steps: tuple[str, ...], *words: str) -> None:

@@ -13,10 +13,9 @@ import pytest
 from orchestrator.errors import ClusterError
 from orchestrator.simulation.as_before import as_it_stands
 from orchestrator.simulation.installation import Installer
-from orchestrator.simulation.running import Simulation
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, Serving, servers_at, stretched
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, records_read, topic_partitions
 from tests.layouts.test_evacuated import awaited, placed
 from tests.layouts.writes import Writer
 
@@ -71,7 +70,7 @@ def test_guarded_none_of_its_servers_takes_part(
             estate.resumed(run)
             assert not writer.await_acks(time.time(), _WITHIN_S)
             assert list(before.differences(as_it_stands(simulation, "main"))) == []
-        _assert_nothing_is_missing(simulation, writer)
+        assert_nothing_is_missing(simulation, "main", writer)
 
 
 @pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
@@ -105,7 +104,7 @@ def test_without_guards_nobody_goes_on_beside_its_servers(
                 awaited(lambda: estate.command("failback", "--yes").returncode == 0, _WITHIN_S)
                 assert not writer.await_acks(time.time(), _WITHIN_S), moment
                 assert list(before.differences(as_it_stands(simulation, "main"))) == [], moment
-        _assert_nothing_is_missing(simulation, writer)
+        assert_nothing_is_missing(simulation, "main", writer)
 
 
 def _killed(estate: Estate, step: str, after_s: float, *words: str) -> str:
@@ -189,7 +188,7 @@ def _woken_in_the_middle(estate: Estate) -> tuple[float, Serving, list[float]]:
             assert process.returncode == 0, said
             time.sleep(_STARTED_S)
         assert not safe.await_acks(time.time(), _WITHIN_S)
-    _assert_nothing_is_missing(simulation, safe)
+    assert_nothing_is_missing(simulation, "main", safe)
     acked = careless.ledger.numbers()
     found = records_read(simulation, "main", acked)
     lost = [(tp, number) for tp, numbers in acked.items() for number in numbers - found[tp]]
@@ -203,12 +202,6 @@ def tails_counted(estate: Estate) -> int:
     assert "not counted" not in said, said
     counted = re.match(r"([\d,]+) records? beyond", said)
     return int(counted[1].replace(",", "")) if counted else 0
-
-
-def _assert_nothing_is_missing(simulation: Simulation, writer: Writer) -> None:
-    acked = writer.ledger.numbers()
-    found = records_read(simulation, "main", acked)
-    assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
 
 
 def _tell(layout: str, how: str, late: dict[str, float], woken_s: float, stranded: list[float]) -> None:

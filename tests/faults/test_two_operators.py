@@ -14,7 +14,7 @@ from orchestrator.simulation.as_before import Standing, as_it_stands
 from orchestrator.simulation.running import Simulation
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, servers_at, stretched
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
 from tests.layouts.writes import Writer
 
 _WITHIN_S = 120.0
@@ -69,9 +69,7 @@ def test_one_goes_on(layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             there.ended("failback", file, "--yes")
             assert not writer.await_acks(time.time(), _WITHIN_S)
             assert list(before.differences(as_it_stands(simulation, "main"))) == []
-        acked = writer.ledger.numbers()
-        found = records_read(simulation, "main", acked)
-        assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        assert_nothing_is_missing(simulation, "main", writer)
 
 
 def _running(simulation: Simulation) -> dict[str, set[int]]:

@@ -13,6 +13,7 @@ from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import NewTopic
 from orchestrator.simulation.running import Simulation
 from orchestrator.values import TopicPartition
+from tests.layouts.writes import Writer
 
 _ASK_TIMEOUT_S = 4.0
 _NOTHING_FOUND_S = 8.0
@@ -37,6 +38,13 @@ def metadata_changes(simulation: Simulation, cluster: str, since_s: float, withi
             return time.time() - since_s
         time.sleep(0.2)
     return None
+
+
+def assert_nothing_is_missing(simulation: Simulation, cluster: str, writer: Writer) -> None:
+    """Every record that was acknowledged to the writer is there."""
+    acked = writer.ledger.numbers()
+    found = records_read(simulation, cluster, acked)
+    assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
 
 
 def records_read(

@@ -15,7 +15,7 @@ from orchestrator.ports.servers import Placement
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
 from tests.layouts.writes import Writer
 
 ROOT = Path(__file__).parents[2]
@@ -72,9 +72,7 @@ def test_a_site_leads_nothing_and_back_everything_is_as_before(
             }
             assert led_at(after) == led_at(before)
             ended_s = time.time()
-        acked = writer.ledger.numbers()
-        found = records_read(simulation, "main", acked)
-        assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        assert_nothing_is_missing(simulation, "main", writer)
         rate = writer.ledger.count / (ended_s - began_s)
         told = ", ".join(f"{what} {gap_s:.2f} s" for what, gap_s in gaps.items())
         print(

@@ -17,7 +17,7 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 from orchestrator.values import Acl
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
 from tests.layouts.test_evacuated import awaited, led_at, placed
 from tests.layouts.test_site_lost import own_settings
 from tests.layouts.variants import VARIANTS
@@ -71,9 +71,7 @@ def test_the_survivors_become_the_quorum_and_all_is_as_before_once_the_site_is_b
             assert voters_files(simulation) == files
             assert not writer.await_acks(time.time(), _WITHIN_S)
             awaited(lambda: run(["failback", file, "--yes"]) == 0, _WITHIN_S)
-        acked = writer.ledger.numbers()
-        found = records_read(simulation, "main", acked)
-        assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        assert_nothing_is_missing(simulation, "main", writer)
         print(
             f"{layout}: {writer.ledger.count:,} records acknowledged, none missing; decided, every partition was "
             f"written after {written_after_s:.1f} s, the command ended after {ended_after_s:.1f} s; "

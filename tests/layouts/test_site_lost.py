@@ -12,7 +12,7 @@ from orchestrator.cli.main import run
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
-from tests.layouts.observed import records_read, topic_partitions
+from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
 from tests.layouts.test_evacuated import all_in_sync, awaited, led_at, placed
 from tests.layouts.writes import Writer
 
@@ -66,9 +66,7 @@ def test_writes_go_on_by_a_persons_word_and_all_is_as_before_once_the_site_is_ba
             }
             assert led_at(after) == led_at(before)
             assert not writer.await_acks(time.time(), _WITHIN_S)
-        acked = writer.ledger.numbers()
-        found = records_read(simulation, "main", acked)
-        assert {tp: numbers - found[tp] for tp, numbers in acked.items() if numbers - found[tp]} == {}
+        assert_nothing_is_missing(simulation, "main", writer)
         print(
             f"{layout}: {writer.ledger.count:,} records acknowledged, none missing; with the word given every "
             f"partition was written after {written_after_s:.1f} s",

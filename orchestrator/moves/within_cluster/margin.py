@@ -58,6 +58,12 @@ def members_of(described: Cluster, quorum: Quorum) -> Cluster:
     return described if quorum.forced is None else members_without(described, quorum.forced.sites)
 
 
+def deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
+    """The same with the cluster of `members_of`."""
+    described = members_of(topology.clusters[cluster], quorum)
+    return replace(topology, clusters={**topology.clusters, cluster: described})
+
+
 def members_without(described: Cluster, gone: Collection[str]) -> Cluster:
     """The same where voters at these sites are none any more; files of the others have no groups then."""
     nodes = tuple(
@@ -144,16 +150,16 @@ def margin_now(
 
     `voting` is None where it is not known which voters are up: then of metadata nothing is told.
     """
-    described = members_of(topology.clusters[cluster], quorum)
-    deciding = replace(topology, clusters={**topology.clusters, cluster: described})
-    before = "unknown" if voting is None else control_plane_now(deciding, cluster, voting)
+    its = deciding(topology, cluster, quorum)
+    described = its.clusters[cluster]
+    before = "unknown" if voting is None else control_plane_now(its, cluster, voting)
     going_on = _going_on(placement, min_insync)
     found: dict[tuple[ControlPlane | None, tuple[str, ...]], list[str]] = {}
     for one in _candidates(described, placement, voting):
         plane: ControlPlane | None = None
         if voting is not None and before == "continues" and one.voters:
             left = {site: count - one.voters.get(site, 0) for site, count in voting.items()}
-            after = control_plane_now(deciding, cluster, left)
+            after = control_plane_now(its, cluster, left)
             plane = after if after != "continues" else None
         topics = tuple(_stopped_by(one.brokers, going_on))
         if plane or topics:

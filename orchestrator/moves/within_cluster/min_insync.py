@@ -261,16 +261,18 @@ class SeeWritable(
         """See `Effect`."""
         kafka = _kafka(run, self.cluster)
         waiting: list[str] = []
+        unled: list[TopicPartition] = []
 
         def is_written() -> bool:
             placement = kafka.placement()
+            unled[:] = all_away(placement)
             found = kafka.topic_config(placement.topics)
             wanted = {name: int(entries[KEY]) for name, entries in found.items()}
             waiting[:] = [name for name in stopped(placement, wanted) if name not in self.but_for]
             return not waiting
 
         if await_answered(run, is_written, _SETTLED_S, poll_s=_POLL_S):
-            away = listed(dict.fromkeys(tp.topic for tp in all_away(kafka.placement())))
+            away = listed(dict.fromkeys(tp.topic for tp in unled))
             told = f"; partitions of {away} have no replica that is up, and wait for one" if away else ""
             but = f", but for those of {listed(self.but_for)}" if self.but_for else ""
             return Done(

@@ -127,7 +127,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
-    waits = Waiting(unwritten=stays, unled={tp.topic for tp in all_away(placement)})
+    unled = all_away(placement)
+    waits = Waiting(unwritten=stays, unled={tp.topic for tp in unled})
     away_from = leaving(
         topology,
         them,
@@ -137,7 +138,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         waits,
     )
     is_whole = not (waiting or needed or forms or halted_voters or away_from.going) and is_fenced
-    away = listed(dict.fromkeys(tp.topic for tp in all_away(placement)))
+    away = listed(dict.fromkeys(tp.topic for tp in unled))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
     done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
     way = LossWay(
@@ -175,7 +176,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "partitions": placement.partition_count,
         "waiting": len(waiting),
         "stopped": list(stays),
-        "away": [str(partition) for partition in all_away(placement)],
+        "away": [str(partition) for partition in unled],
         "unclean": [str(partition) for partition in unclean],
         "margin": margin_as_json(margin),
         "stranded": stranded_as_json(_stranded(topology, seen, request, forms=forms), sites),
