@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.ports.services import ServiceState
@@ -51,6 +51,11 @@ class Quorum:
     forced: QuorumForced | None = None
     formed: QuorumFormed | None = None
     beginning: tuple[int, ...] = ()
+
+    def is_without(self, sites: Collection[str]) -> bool:
+        """Whether the survivors of the loss of these sites are the whole quorum already."""
+        lost = self.forced.sites if self.forced is not None else ()
+        return bool(sites) and self.formed is not None and set(sites) <= set(lost)
 
 
 QUORUM_FACTS = (QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole)

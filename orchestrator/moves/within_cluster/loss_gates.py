@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.moves.within_cluster.margin import VotersUp
+from orchestrator.moves.within_cluster.margin import VotersUp, voters_up
 from orchestrator.moves.within_cluster.order import brokers_at, without_rack
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
+from orchestrator.runs.within_clusters import Quorum
+from orchestrator.snapshot.snapshot import ClusterView
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
 from orchestrator.topology.durability.values import ControlPlane
@@ -106,3 +108,33 @@ def voters_continue(
     )
     hint += "and by this command"
     return gate_result("quorum-continues", "refused", measured, limit, said, hint)
+
+
+def must_form_quorum(topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum) -> bool:
+    """Whether the voters that are left have to become the whole quorum, and can by the file."""
+    if not sites or quorum.formed is not None:
+        return False
+    return control_plane(topology, cluster, sites)[0] == "needs-procedure"
+
+
+def continuing(
+    topology: Topology, view: ClusterView, cluster: str, sites: Sequence[str], quorum: Quorum
+) -> tuple[GateResult, ...]:
+    """Whether the voters outside these sites are a quorum, by who runs, or can become one by the file."""
+    if not sites:
+        return ()
+    forced = quorum.forced.sites if quorum.forced is not None else ()
+    plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
+    formed = quorum.generation if quorum.is_without(sites) else 0
+    if plane == "continues" and not formed:
+        up = voters_up(topology.clusters[cluster], view.voters, view.placement.value)
+        return (voters_continue(topology, cluster, sites, up, reason),)
+    return (quorum_continues(cluster, plane, reason, formed=formed),)
+
+
+def settings_known(min_insync: Part[Mapping[str, int]], cluster: str) -> GateResult:
+    """The cluster tells what its topics have set."""
+    limit = f"{cluster} says how many replicas in sync each topic wants"
+    if min_insync.value is None:
+        return absent("settings-known", min_insync, limit)
+    return gate_result("settings-known", "ok", f"{len(min_insync.value):,} topics", limit, limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -129,6 +129,13 @@ def accepted_unclean(word: str) -> AcceptUnclean | None:
     if not word.isdecimal():
         raise UsageError(f"--accept-unclean {word}", "is no number of records", "a number, or all")
     return int(word)
+
+
+def refuse_unknown_topics(named: Sequence[str], known: Collection[str]) -> None:
+    """Raises `UsageError` for a topic of `--lower-min-insync` that is none of these, if any is known."""
+    for name in named:
+        if known and name != "all" and name not in known:
+            raise UsageError(f"--lower-min-insync {name}", "there is no such topic")
 
 
 def evacuated_cluster(topology: Topology, site: str) -> str:

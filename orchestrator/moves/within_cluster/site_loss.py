@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, Waiting, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.loss_gates import (
-    control_plane,
+    continuing,
     lost_site_off,
-    quorum_continues,
+    must_form_quorum,
+    settings_known,
     site_attested,
-    voters_continue,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import margin_as_json, voters_up
+from orchestrator.moves.within_cluster.margin import margin_as_json
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -37,7 +36,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 from orchestrator.moves.within_cluster.quorum.steps import (
     survivors_of,
 )
-from orchestrator.moves.within_cluster.requests import SiteLossRequest
+from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
 from orchestrator.moves.within_cluster.stranded import (
@@ -49,10 +48,16 @@ from orchestrator.moves.within_cluster.stranded import (
 )
 from orchestrator.moves.within_cluster.unbroken import broken, brokers_unbroken
 from orchestrator.moves.within_cluster.unclean import as_if_led, clean_leaders, led_by_nobody
-from orchestrator.moves.within_cluster.writes import all_away, chosen, stopped, unsettled
+from orchestrator.moves.within_cluster.writes import (
+    all_away,
+    chosen,
+    preferring_availability,
+    stopped,
+    unsettled,
+)
 from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
-from orchestrator.runs.gate import absent, gate_result
+from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.within_clusters import Quorum
@@ -62,28 +67,12 @@ from orchestrator.topology.model import Cluster, Topology
 from orchestrator.wording import listed, plural
 
 
-def must_form_quorum(topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum) -> bool:
-    """Whether the voters that are left have to become the whole quorum, and can by the file."""
-    if not sites or quorum.formed is not None:
-        return False
-    return control_plane(topology, cluster, sites)[0] == "needs-procedure"
-
-
-def is_without(quorum: Quorum, sites: Sequence[str]) -> bool:
-    """Whether the survivors of the loss of these sites are the whole quorum already."""
-    return (
-        bool(sites)
-        and quorum.formed is not None
-        and set(sites) <= set(quorum.forced.sites if quorum.forced else ())
-    )
-
-
 def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest, them: Participants) -> Plan:
     """What the loss of these sites asks for now. Raises `UsageError` for a topic named that is not there."""
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     quorum = quorum_of(seen, cluster)
     forms = must_form_quorum(topology, cluster, sites, quorum)
-    is_alone = forms or is_without(quorum, sites)
+    is_alone = forms or quorum.is_without(sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
     lost_brokers = sites if is_alone else ()
     if forms and (view.placement.value is None or broken(view.broker_ports)):
@@ -100,7 +89,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
         *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
-        *_continuing(topology, view, cluster, sites, quorum),
+        *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
@@ -109,9 +98,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
     )
     needed = stopped(as_if_led(placement, unclean), min_insync)
-    preferring = _preferring_availability(topology, cluster, needed)
+    preferring = preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
-    _refuse_unknown(request.lower_min_insync, view)
+    refuse_unknown_topics(request.lower_min_insync, placement_of(seen, cluster).topics)
     forced = quorum.forced.sites if quorum.forced is not None else ()
     then = Done(
         placement=as_if_led(placement, unclean),
@@ -202,7 +191,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
         *_of_voters(view, described, request, left, quorum),
-        *_continuing(topology, view, cluster, sites, quorum),
+        *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
     )
     voters = _survivors(view, sites)
@@ -247,20 +236,6 @@ def _survivors(view: ClusterView, sites: Sequence[str]) -> VotersSeen:
     return VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
 
 
-def _continuing(
-    topology: Topology, view: ClusterView, cluster: str, sites: Sequence[str], quorum: Quorum
-) -> tuple[GateResult, ...]:
-    if not sites:
-        return ()
-    forced = quorum.forced.sites if quorum.forced is not None else ()
-    plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
-    formed = quorum.generation if is_without(quorum, sites) else 0
-    if plane == "continues" and not formed:
-        up = voters_up(topology.clusters[cluster], view.voters, view.placement.value)
-        return (voters_continue(topology, cluster, sites, up, reason),)
-    return (quorum_continues(cluster, plane, reason, formed=formed),)
-
-
 def _of_voters(
     view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
 ) -> tuple[GateResult, ...]:
@@ -294,7 +269,7 @@ def _settings(
     for a controller. What each topic has then is read before it is lowered.
     """
     if not is_by_file:
-        return view.min_insync.value or {}, _settings_known(view, cluster)
+        return view.min_insync.value or {}, settings_known(view.min_insync, cluster)
     described = topology.clusters[cluster]
     own = {name: described.internal_topic(name).min_insync_replicas for name in INTERNAL_TOPICS}
     by_file = own | {topic.name: topic.min_insync_replicas for topic in topology.topics_of(cluster)}
@@ -304,25 +279,3 @@ def _settings(
     reason = f"without a quorum {cluster} does not tell settings: they are taken from the file"
     measured = f"{plural(len(found), 'topic')} of {len(names):,} in the file"
     return found, gate_result("settings-known", "ok", measured, limit, reason)
-
-
-def _settings_known(view: ClusterView, cluster: str) -> GateResult:
-    limit = f"{cluster} says how many replicas in sync each topic wants"
-    if view.min_insync.value is None:
-        return absent("settings-known", view.min_insync, limit)
-    measured = f"{len(view.min_insync.value):,} topics"
-    return gate_result("settings-known", "ok", measured, limit, limit)
-
-
-def _preferring_availability(topology: Topology, cluster: str, names: dict[str, int]) -> frozenset[str]:
-    """A topic that says nothing, and Kafka's own, go by the cluster's word."""
-    own = {topic.name: topic.prefer for topic in topology.topics if topic.cluster == cluster}
-    default = topology.clusters[cluster].prefer
-    return frozenset(name for name in names if (own.get(name) or default) == "availability")
-
-
-def _refuse_unknown(named: Sequence[str], view: ClusterView) -> None:
-    known = view.placement.value.topics if view.placement.value else {}
-    for name in named:
-        if known and name != "all" and name not in known:
-            raise UsageError(f"--lower-min-insync {name}", "there is no such topic")

@@ -6,10 +6,11 @@ in sync; a partition is led by a replica in sync that is up, or by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from orchestrator.moves.within_cluster.order import assigned
 from orchestrator.ports.servers import Placement
+from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 
@@ -41,6 +42,13 @@ def stopped(placement: Placement, min_insync: Mapping[str, int]) -> dict[str, in
         if left < min_insync.get(name, 1):
             found[name] = min(max(left, 1), found.get(name, max(left, 1)))
     return found
+
+
+def preferring_availability(topology: Topology, cluster: str, names: Iterable[str]) -> frozenset[str]:
+    """A topic that says nothing, and Kafka's own, go by the cluster's word."""
+    own = {topic.name: topic.prefer for topic in topology.topics if topic.cluster == cluster}
+    default = topology.clusters[cluster].prefer
+    return frozenset(name for name in names if (own.get(name) or default) == "availability")
 
 
 def chosen(

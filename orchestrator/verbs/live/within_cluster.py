@@ -12,6 +12,7 @@ from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
+from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
 from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out
@@ -22,7 +23,7 @@ from orchestrator.moves.within_cluster.requests import (
     PutBackRequest,
     SiteLossRequest,
 )
-from orchestrator.moves.within_cluster.site_loss import is_without, must_form_quorum, plan_site_loss
+from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.stranded import may_be_led_there, not_waiting
 from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
 from orchestrator.ports.hosts import Listening
@@ -148,7 +149,7 @@ class WithinCluster(OnOneCluster):
             case SiteLossRequest(attested=sites):
                 forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
                 left = tuple(dc for dc in every if dc not in sites)
-                is_alone = forms or is_without(known, sites)
+                is_alone = forms or known.is_without(sites)
                 if is_alone:
                     return _Quorum(tuple(sites), left, forms=forms, known=known)
                 # Whether those that run are a quorum; where nobody can ask, the file alone says it.
