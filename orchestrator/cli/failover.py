@@ -21,6 +21,7 @@ from orchestrator.cli.options import (
     GRAPH,
     JSON,
     LEFT_OUT,
+    LOWER_MIN_INSYNC,
     OUT,
     REASON,
     YES,
@@ -60,12 +61,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Go on where a degraded site cannot be fenced: you have made sure "
         "that nothing writes there. Needs --reason.",
     ),
-    lower_min_insync: list[str] = typer.Option(
-        [],
-        "--lower-min-insync",
-        metavar="TOPIC,…|all",
-        help="Within a stretched cluster: let these take writes, though they prefer consistency.",
-    ),
+    lower_min_insync: list[str] = LOWER_MIN_INSYNC,
     accept_unclean: str = typer.Option(
         "",
         "--accept-unclean",

@@ -44,6 +44,13 @@ ACCEPT_UNPROVEN = typer.Option(
     help="Within a stretched cluster: change its metadata quorum although nobody has tried it on this "
     "version of Kafka (gate quorum-proven).",
 )
+LOWER_MIN_INSYNC = typer.Option(
+    [],
+    "--lower-min-insync",
+    metavar="TOPIC,…|all",
+    help="Within a stretched cluster: lower min.insync.replicas of these topics, although they prefer "
+    "consistency, so that they take writes without the site.",
+)
 ACCEPT_LOSS = typer.Option(
     None,
     "--accept-loss",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -11,6 +12,7 @@ from orchestrator.cli.options import (
     ACCEPT_CLUSTER,
     ACCEPT_MARGIN,
     ACCEPT_REREAD,
+    ACCEPT_UNPROVEN,
     ACCEPT_UNREAD,
     ACKNOWLEDGE,
     APPLICATIONS,
@@ -20,6 +22,7 @@ from orchestrator.cli.options import (
     GRAPH,
     JSON,
     LEFT_OUT,
+    LOWER_MIN_INSYNC,
     OUT,
     REASON,
     TOPICS,
@@ -42,6 +45,12 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
         metavar="DC",
         help="Within a stretched cluster: no broker at this site leads any more.",
     ),
+    power_off: bool = typer.Option(
+        False,
+        "--power-off",
+        help="With --evacuate: its servers are stopped as well, brokers cleanly and one at a time, and the "
+        "metadata quorum goes on without them.",
+    ),
     left: str = typer.Option(
         "", "--from", metavar="CLUSTER", help="The cluster that is left, where several lead to --to."
     ),
@@ -51,7 +60,9 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     timeout_s: float = typer.Option(
         60.0, "--timeout-s", metavar="S", min=1, help="How long the mirror may take to drain."
     ),
+    lower_min_insync: list[str] = LOWER_MIN_INSYNC,
     accept_margin: bool = ACCEPT_MARGIN,
+    accept_unproven: bool = ACCEPT_UNPROVEN,
     accept_reread: int = ACCEPT_REREAD,
     accept_unread: list[str] = ACCEPT_UNREAD,
     acknowledge: str = ACKNOWLEDGE,
@@ -66,7 +77,7 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries along a mirror; what cannot be finished is undone.
 
-    Within a stretched cluster: --evacuate takes leaders off a site.
+    Within a stretched cluster: --evacuate takes leaders off a site, and --power-off stops its servers then.
     """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb
@@ -83,7 +94,12 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.verbs.live.switchover_procedure import preview_switchover, run_switchover
 
     topology = given_topology(file)
-    _refuse_unclear(to, evacuate, accept_margin=accept_margin)
+    _refuse_unclear(
+        to,
+        evacuate,
+        of_evacuation={"--accept-margin": accept_margin, "--power-off": power_off},
+        of_power_off={"--lower-min-insync": lower_min_insync, "--accept-unproven": accept_unproven},
+    )
     if evacuate:
         refuse_mirror_options(
             "switchover",
@@ -103,6 +119,9 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
             cluster=evacuated_cluster(topology, evacuate),
             site=evacuate,
             accept_margin=accept_margin,
+            power_off=power_off,
+            lower_min_insync=names(lower_min_insync),
+            accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -142,13 +161,19 @@ def switchover(  # noqa: PLR0917 - typer passes them by name
     )
 
 
-def _refuse_unclear(to: str, evacuate: str, *, accept_margin: bool) -> None:
+def _refuse_unclear(
+    to: str, evacuate: str, *, of_evacuation: Mapping[str, bool], of_power_off: Mapping[str, object]
+) -> None:
+    """`of_evacuation`, `of_power_off`: options that are about these alone, with what was given."""
     from orchestrator.errors import UsageError
 
-    if accept_margin and to:
+    for option in (option for option, word in of_evacuation.items() if word and to):
         problem = "is about --evacuate"
-        raise UsageError("--accept-margin", problem, "along a mirror applications go to another cluster")
-
+        raise UsageError(option, problem, "along a mirror applications go to another cluster")
+    for option in (option for option, word in of_power_off.items() if word):
+        if not of_evacuation["--power-off"]:
+            hint = "brokers of a site that is only evacuated stay in sync: neither settings nor quorum change"
+            raise UsageError(option, "is about --evacuate DC --power-off", hint)
     if bool(to) == bool(evacuate):
         problem = "name one of --to and --evacuate"
         hint = (

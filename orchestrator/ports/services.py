@@ -9,6 +9,9 @@ from typing import Protocol
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+STOP_WITHIN_S = 20.0
+"""A server of a lost site has nothing left to hand over."""
+
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="ignore"))
 class ServiceState:
@@ -45,8 +48,12 @@ class ServiceHosts(Protocol):
     def look(self, sites: Sequence[str], *, name: str) -> ServicesSeen:
         """Services at these sites, as they are. A host that cannot be reached costs a few seconds."""
 
-    def stop(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
-        """Disable those that are enabled, stop all, kill what does not end, and tell how they are then."""
+    def stop(
+        self, services: Mapping[str, ServiceState], *, name: str, within_s: float = STOP_WITHIN_S
+    ) -> ServicesSeen:
+        """Disable those that are enabled, stop all, kill what has not ended after `within_s`; then tell how
+        they are.
+        """
 
     def start(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
         """Enable those that are to be enabled, start those that are to run, and tell how they are then."""

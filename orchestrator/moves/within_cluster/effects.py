@@ -23,6 +23,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.services import StartServices, StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
+from orchestrator.moves.within_cluster.stopping import StopServers
 from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.runs.registry import Registry
 
@@ -49,6 +50,7 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     StartElsewhere,
     StartRest,
     StartServices,
+    StopServers,
     StopServices,
     StopVoters,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.electing import ElectPreferred
@@ -22,6 +24,18 @@ from orchestrator.runs.plan import Plan
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Topology
+
+
+def lead_elsewhere(book: Runbook, cluster: str, site: str, after: Sequence[After]) -> list[After]:
+    """No broker of the site leads: what is returned comes before whatever needs that."""
+    with book.section("lead elsewhere", on_failure="undo"):
+        last = book.add(PutSiteLast(cluster=cluster, site=site), after=after)
+        first = behind(last, because="who stands first is elected")
+        elected = book.add(ElectPreferred(cluster=cluster), after=[first])
+    with book.section("see that it is so", on_failure="stop"):
+        seen_off = behind(elected, because="what was asked for is looked at")
+        none_led = book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
+    return [behind(none_led, because="a broker that leads nothing can be stopped without a gap")]
 
 
 def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest, them: Participants) -> Plan:
@@ -55,13 +69,7 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         with book.section("applications", on_failure="undo"):
             order = go_elsewhere(book, them, gone, after=(), stops=True)
     if not is_done(gates, done):
-        with book.section("lead elsewhere", on_failure="undo"):
-            last = book.add(PutSiteLast(cluster=cluster, site=site), after=order)
-            first = behind(last, because="who stands first is elected")
-            elected = book.add(ElectPreferred(cluster=cluster), after=[first])
-        with book.section("see that it is so", on_failure="stop"):
-            seen_off = behind(elected, because="what was asked for is looked at")
-            book.add(SeeNoneLed(cluster=cluster, site=site), after=[seen_off])
+        lead_elsewhere(book, cluster, site, order)
     facts = {
         "way": f"Evacuate {site} of {cluster}{gone.said}",
         "when_done": f"no broker at {site} leads a partition of {cluster}",

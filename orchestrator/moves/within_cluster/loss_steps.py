@@ -36,10 +36,10 @@ class LossWay:
     stays: tuple[str, ...]
 
 
-def loss_steps(book: Runbook, way: LossWay) -> list[After]:
+def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list[After]:
     """All but those of applications, which come behind what is returned."""
     cluster = way.cluster
-    formed = [] if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
+    formed = list(after) if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
     if way.forms:
         formed = form_alone(book, cluster, way.voters, way.sites, way.quorum, after=formed)
     elif way.halted_voters:

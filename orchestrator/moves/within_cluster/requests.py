@@ -50,15 +50,27 @@ class LeadersRequest(ClusterRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class EvacuateRequest(ClusterRequest):
-    """Leaders off a site. `accept_margin`: although replicas elsewhere are not in sync."""
+    """Leaders off a site. `accept_margin`: although replicas elsewhere are not in sync.
+
+    `power_off`: its servers are stopped as well. For what else is said see `SiteLossRequest`: it counts for
+    that alone.
+    """
 
     site: str
     accept_margin: bool = False
+    power_off: bool = False
+    lower_min_insync: Sequence[str] = ()
+    accept_unproven: bool = False
 
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        return f"switchover --evacuate {self.site}{' --accept-margin' if self.accept_margin else ''}"
+        words = [f"switchover --evacuate {self.site}"]
+        words += ["--power-off"] if self.power_off else []
+        words += [f"--lower-min-insync {','.join(self.lower_min_insync)}"] if self.lower_min_insync else []
+        words += ["--accept-margin"] if self.accept_margin else []
+        words += ["--accept-unproven"] if self.accept_unproven else []
+        return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -60,12 +60,12 @@ class StopServices(
         still = sorted(server for server, its in after.services.items() if not its.is_off)
         unclear = sorted(at_work.keys() - after.services.keys())
         if still:
-            told = _silent(after, seen, taken_for=_ATTESTED)
+            told = silent_in_words(after, seen, taken_for=_ATTESTED)
             return Partial(f"not stopped and disabled: {listed(still)}{told}; stop them there")
         if unclear:
-            told = _silent(after, seen, taken_for=_ATTESTED)
+            told = silent_in_words(after, seen, taken_for=_ATTESTED)
             return Unknown(f"whether they were stopped is not known: {listed(unclear)}{told}")
-        return Done(Nothing(), _said(before, at_work) + _silent(seen, taken_for=_ATTESTED))
+        return Done(Nothing(), _said(before, at_work) + silent_in_words(seen, taken_for=_ATTESTED))
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Before the site is let on. Where a change of the quorum stands, failback ends both."""
@@ -75,14 +75,14 @@ class StopServices(
             return Done(Nothing(), "no service was stopped")
         if record.find(QuorumForced) is not None:
             return Done(Nothing(), f"they stay stopped: the change of the quorum of {self.cluster} stands")
-        after, wrong = _as_before(run, known.before, f"undo-{run.step_id}")
+        after, wrong = as_before(run, known.before, f"undo-{run.step_id}")
         record.withdraw(ServicesStopped, like=self._fact({}))
         done = sorted(known.before.keys() - set(wrong))
         if not wrong:
             return Done(Nothing(), f"as before: {listed(done)}")
         record.write(self._fact({server: known.before[server] for server in wrong}))
         said = f"as before: {listed(done) or 'none'}; still stopped: {listed(wrong)}, until the next failback"
-        return Done(Nothing(), said + _silent(after))
+        return Done(Nothing(), said + silent_in_words(after))
 
     def _fact(self, before: Mapping[str, ServiceState]) -> ServicesStopped:
         return ServicesStopped(cluster=self.cluster, before=before)
@@ -113,15 +113,15 @@ class StartServices(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        after, wrong = _as_before(run, self.services, run.step_id)
+        after, wrong = as_before(run, self.services, run.step_id)
         run.port(EstateRecord).write(ServicesStarted(cluster=self.cluster, but_for=tuple(wrong)))
         done = sorted(self.services.keys() - set(wrong))
         said = f"as before: {listed(done)}" if done else "no host answers"
         said += f"; still stopped: {listed(wrong)}, until the next failback" if wrong else ""
-        return Done(Nothing(), said + _silent(after))
+        return Done(Nothing(), said + silent_in_words(after))
 
 
-def _as_before(
+def as_before(
     run: Running, services: Mapping[str, ServiceState], name: str
 ) -> tuple[ServicesSeen, list[str]]:
     """What was seen then, and what is not as it was. What was off before is left alone."""
@@ -152,7 +152,7 @@ def _said(before: Mapping[str, ServiceState], stopped: Mapping[str, ServiceState
 _ATTESTED = "attested to be down"
 
 
-def _silent(*seen: ServicesSeen, taken_for: str = "") -> str:
+def silent_in_words(*seen: ServicesSeen, taken_for: str = "") -> str:
     """Who does not tell, and why: as a part of a sentence. `taken_for`: what holds of it in any case."""
     problems = {host: problem for one in reversed(seen) for host, problem in one.problems.items()}
     unreachable = {host for one in seen for host in one.unreachable}

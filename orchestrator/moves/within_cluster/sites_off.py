@@ -137,7 +137,7 @@ def sites_returned(
     up = {site: _up(placement.value, site) for site in sites}
     held = {word.site for word in said.values()} | set(answering)
     away = [site for site in sites if not up[site] and site not in held]
-    expected = sum(_servers(described, site) for site in sites)
+    expected = sum(servers_of_file(described, site) for site in sites)
     measured = f"{plural(len(guards), 'guard')} of {plural(expected, 'server')} there, "
     measured += f"{plural(sum(map(len, up.values())), 'broker')} up"
     if here := [site for site in sites if site in answering]:
@@ -156,7 +156,8 @@ def _up(placement: Placement | None, site: str) -> list[int]:
     return [broker for broker in brokers_at(placement, site) if broker in placement.living]
 
 
-def _servers(described: Cluster, site: str) -> int:
+def servers_of_file(described: Cluster, site: str) -> int:
+    """How many servers the file has at the site: a combined node is one."""
     together = max if described.is_combined else add
     rows = [row for row in described.nodes if row.dc == site]
     return sum(together(row.brokers, row.controllers) + row.zookeepers for row in rows)

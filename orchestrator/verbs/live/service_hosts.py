@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.ports.services import ServicesSeen, ServiceState
+from orchestrator.ports.services import STOP_WITHIN_S, ServicesSeen, ServiceState
 from orchestrator.verbs.live.asked_hosts import AskedHosts
 
 _PLAYBOOK = "services.yml"
 # A lost site's hosts are asked as well: whoever waits for them waits no longer than this.
-_CONNECT_WITHIN_S, _ANSWER_WITHIN_S, _STOP_WITHIN_S = 3, 10, 20
-_LOOK_S, _CHANGE_S = 40.0, 75.0
+_CONNECT_WITHIN_S, _ANSWER_WITHIN_S = 3, 10
+_LOOK_S, _CHANGE_S = 40.0, 55.0
 # A program of supervisor's runs, or will in a moment; systemd's states are in `org.freedesktop.systemd1`.
 _RUNNING = {"RUNNING", "STARTING", "BACKOFF", "active", "activating", "reloading", "deactivating"}
 _OFF = {"STOPPED", "STOPPING", "EXITED", "FATAL", "inactive", "failed"}
@@ -32,14 +32,16 @@ class HostsOfServices(AskedHosts):
         """See `ServiceHosts`."""
         return self._told(sites, {"read": []}, name, _LOOK_S)
 
-    def stop(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
+    def stop(
+        self, services: Mapping[str, ServiceState], *, name: str, within_s: float = STOP_WITHIN_S
+    ) -> ServicesSeen:
         """See `ServiceHosts`."""
         doing = {
             "disable": [server for server, its in services.items() if its.is_enabled],
             "stop": list(services),
-            "stop_within_s": _STOP_WITHIN_S,
+            "stop_within_s": round(within_s),
         }
-        return self._changed(services, doing, name)
+        return self._changed(services, doing, name, within_s)
 
     def start(self, services: Mapping[str, ServiceState], *, name: str) -> ServicesSeen:
         """See `ServiceHosts`."""
@@ -50,10 +52,10 @@ class HostsOfServices(AskedHosts):
         return self._changed(services, doing, name)
 
     def _changed(
-        self, services: Mapping[str, ServiceState], doing: Mapping[str, Any], name: str
+        self, services: Mapping[str, ServiceState], doing: Mapping[str, Any], name: str, within_s: float = 0.0
     ) -> ServicesSeen:
         sites = list(dict.fromkeys(its.site for its in services.values()))
-        return self._told(sites, {**doing, "read": list(services)}, name, _CHANGE_S)
+        return self._told(sites, {**doing, "read": list(services)}, name, _CHANGE_S + within_s)
 
     def _told(
         self, sites: Sequence[str], doing: Mapping[str, Any], name: str, timeout_s: float

@@ -14,8 +14,9 @@ from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
 from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
+from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out
+from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out, survivors_of
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -50,9 +51,15 @@ from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from orchestrator.verbs.registration import PARTICIPANTS
 
+
+def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
+    plan = plan_power_off if request.power_off else plan_evacuation
+    return plan(topology, seen, request, PARTICIPANTS)
+
+
 _VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
     "leaders": (LeadersRequest, plan_leaders),
-    "evacuate": (EvacuateRequest, partial(plan_evacuation, them=PARTICIPANTS)),
+    "evacuate": (EvacuateRequest, _plan_leaving),
     "put-back": (PutBackRequest, partial(plan_put_back, them=PARTICIPANTS)),
     "site-loss": (SiteLossRequest, partial(plan_site_loss, them=PARTICIPANTS)),
 }
@@ -134,12 +141,21 @@ class WithinCluster(OnOneCluster):
         if lost.forms and placement.value is not None:
             ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
             view = replace(view, broker_ports=ports)
-        if isinstance(self.request, PutBackRequest) and coordination.value is not None:
-            stopped = coordination.value.services_stopped.get(self.cluster, {})
-            if sites := tuple(dict.fromkeys(its.site for its in stopped.values())):
-                services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
-                view = replace(view, services=services)
+        if sites := self._sites_of_services(coordination):
+            services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
+            view = replace(view, services=services)
         return view
+
+    def _sites_of_services(self, coordination: Part[CoordinationState]) -> tuple[str, ...]:
+        """At which sites services are looked at."""
+        match self.request:
+            case EvacuateRequest(power_off=True, site=site):
+                return (site,)
+            case PutBackRequest() if coordination.value is not None:
+                stopped = coordination.value.services_stopped.get(self.cluster, {})
+                return tuple(dict.fromkeys(its.site for its in stopped.values()))
+            case _:
+                return ()
 
     def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
         """At which sites voters are read, and what is lost with them."""
@@ -155,6 +171,12 @@ class WithinCluster(OnOneCluster):
                 # Whether those that run are a quorum; where nobody can ask, the file alone says it.
                 return _Quorum((), left if self.topology.inventory else (), known=known)
             case PutBackRequest() if known.forced is not None:
+                return _Quorum((), every, known=known)
+            case EvacuateRequest(power_off=True, site=site):
+                off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
+                # Once it is recorded as off its voters stop, and with them the quorum may be gone.
+                if site in off and must_form_quorum(self.topology, self.cluster, (site,), known):
+                    return _Quorum((site,), every, forms=True, known=known)
                 return _Quorum((), every, known=known)
             case _:
                 return _Quorum((), ())
@@ -189,8 +211,8 @@ class WithinCluster(OnOneCluster):
         racks = view.placement.value.racks if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
         addresses = [address for number, address in brokers.items() if racks.get(number) in lost.lost]
-        voters = view.voters.value.voters.values() if view.voters.value is not None else ()
-        addresses += addresses_left_out(voters, lost.known)
+        voters = view.voters.value.voters if view.voters.value is not None else {}
+        addresses += addresses_left_out(survivors_of(voters, lost.lost).values(), lost.known)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
@@ -209,8 +231,11 @@ class WithinCluster(OnOneCluster):
         return _VERBS[self.verb][1](self.topology, picture, self.request)
 
     def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
-        """Another order takes the place of whatever Kafka is copying for; only an evacuation is one."""
-        if not isinstance(self.request, EvacuateRequest):
+        """Another order takes the place of whatever Kafka is copying for; only an evacuation is one.
+
+        While there is no quorum nobody tells: each step asks before it changes the order.
+        """
+        if not isinstance(self.request, EvacuateRequest) or self._lost_for_quorum(picture.coordination).forms:
             return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 

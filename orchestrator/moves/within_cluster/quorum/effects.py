@@ -223,13 +223,15 @@ class _Beginning(Effect[Nothing]):
             return _Started(
                 seen, "", f"their files were not read once they were changed: {_told(seen, missing)}"
             )
+        leader = leader_of(seen.voters.values())
+        if leader is not None:
+            problem = lacks(leader.server, {one.server: one.reaches for one in stopped}, seen.stood)
+            if problem:
+                return _Started(seen, leader.server, problem)
         if problem := _without_leader(seen, first, stopped):
             return _Started(seen, "", problem)
-        leader = leader_of(seen.voters.values())
         if leader is None:
             return _Started(seen, "", f"of {listed(first)} not just one says that it leads")
-        if problem := lacks(leader.server, {one.server: one.reaches for one in stopped}, seen.stood):
-            return _Started(seen, leader.server, problem)
         return _Started(seen, leader.server)
 
 

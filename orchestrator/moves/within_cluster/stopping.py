@@ -1,0 +1,179 @@
+"""Effect that stops servers of a site which is left by plan: each is seen to be off, none attested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic.dataclasses import dataclass
+
+from orchestrator.moves.within_cluster.min_insync import KEY
+from orchestrator.moves.within_cluster.order import assigned, brokers_at, without_sites
+from orchestrator.moves.within_cluster.services import as_before, silent_in_words
+from orchestrator.moves.within_cluster.waiting import await_answered
+from orchestrator.moves.within_cluster.writes import stopped
+from orchestrator.ports.servers import Kafka
+from orchestrator.ports.services import ServiceHosts, ServicesSeen, ServiceState
+from orchestrator.runs.effect import (
+    EFFECT_CONFIG,
+    Done,
+    Effect,
+    Failed,
+    Nothing,
+    Outcome,
+    Partial,
+    Reversible,
+    Running,
+    Unknown,
+)
+from orchestrator.runs.facts_within_clusters import QuorumForced, ServicesStopped
+from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.wording import listed, plural
+
+# A broker hands its partitions over, and writes its logs to the disk.
+_CLEANLY_WITHIN_S = 180.0
+_NOTICED_WITHIN_S = 60.0
+_CAUGHT_UP_WITHIN_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class StopServers(
+    Reversible,
+    Effect[Nothing],
+    name="stop-servers",
+    phase="fence",
+    expected_s=6.0,
+    timeout_s=300.0,
+):
+    """Stop and disable services of servers at a site, once it is recorded how each was.
+
+    `brokers_left`: how many brokers of the site are up then; None where none of these is a broker. None is
+    stopped while brokers elsewhere are too few in sync to take writes without it.
+    """
+
+    cluster: str
+    site: str
+    servers: tuple[str, ...]
+    brokers_left: int | None = None
+
+    @property
+    def title(self) -> str:
+        """See `Effect`."""
+        cleanly = "" if self.brokers_left is None else ", cleanly"
+        return f"Stop and disable {listed(self.servers)} of {self.cluster} at {self.site}{cleanly}"
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """Look first: what runs no more, and is disabled, is not touched; what was recorded stays so."""
+        if self.brokers_left is not None and (lacking := self._stopped_elsewhere(run)):
+            said = f"too few replicas outside {self.site} are in sync for {KEY}: {listed(lacking)}"
+            return Failed(f"nothing was stopped: {said}")
+        hosts, record = run.port(ServiceHosts), run.port(EstateRecord)
+        seen = hosts.look([self.site], name=f"look-{run.step_id}")
+        own = {server: its for server, its in seen.services.items() if server in self.servers}
+        if untold := self._untold(own):
+            return Unknown(f"how {listed(untold)} runs is not known{silent_in_words(seen)}")
+        known = self._recorded(run)
+        record.write(self._fact({**own, **known}))
+        at_work = {server: its for server, its in own.items() if not its.is_off}
+        after = ServicesSeen({}, {})
+        if at_work:
+            after = hosts.stop(at_work, name=run.step_id, within_s=_CLEANLY_WITHIN_S)
+        if still := sorted(server for server, its in after.services.items() if not its.is_off):
+            return Partial(f"not stopped and disabled: {listed(still)}{silent_in_words(after)}")
+        if unclear := sorted(at_work.keys() - after.services.keys()):
+            return Unknown(
+                f"whether they were stopped is not known: {listed(unclear)}{silent_in_words(after)}"
+            )
+        if self.brokers_left is not None and (problem := self._counted_still(run, self.brokers_left)):
+            return Partial(f"{listed(self.servers)}: stopped and disabled; {problem}")
+        without = "" if self.brokers_left is None else f"; no partition of {self.cluster} counts on it"
+        kept = sorted(server for server, its in at_work.items() if its.is_enabled is None)
+        left = f"; {listed(kept)} cannot be disabled there: guards keep it off" if kept else ""
+        return Done(Nothing(), f"stopped and disabled: {listed(self.servers)}{without}{left}")
+
+    def undo(self, run: Running) -> Outcome[Nothing]:
+        """As they were before; brokers are waited for, until what they have is in sync.
+
+        Where a change of the quorum stands, failback starts them.
+        """
+        record, known = run.port(EstateRecord), self._recorded(run)
+        own = {server: its for server, its in known.items() if server in self.servers}
+        if not own:
+            return Done(Nothing(), f"not stopped: {listed(self.servers)}")
+        if record.find(QuorumForced) is not None:
+            said = f"the change of the quorum of {self.cluster} stands"
+            return Done(Nothing(), f"{listed(self.servers)} stay stopped until failback: {said}")
+        after, wrong = as_before(run, own, f"undo-{run.step_id}")
+        if wrong:
+            return Partial(f"still stopped: {listed(wrong)}{silent_in_words(after)}")
+        if self.brokers_left is not None:
+            behind = self._behind(run, self.brokers_left + len(self.servers))
+            if behind:
+                return Partial(f"started, and not in sync yet: {behind}")
+        record.withdraw(ServicesStopped, like=self._fact({}))
+        if left := {server: its for server, its in known.items() if server not in self.servers}:
+            record.write(self._fact(left))
+        return Done(Nothing(), f"as before: {listed(sorted(own))}")
+
+    def _fact(self, before: Mapping[str, ServiceState]) -> ServicesStopped:
+        return ServicesStopped(cluster=self.cluster, before=before)
+
+    def _recorded(self, run: Running) -> dict[str, ServiceState]:
+        known = run.port(EstateRecord).find(ServicesStopped, like=self._fact({}))
+        return dict(known.before) if known is not None else {}
+
+    def _untold(self, own: Mapping[str, ServiceState]) -> list[str]:
+        return sorted(set(self.servers) - own.keys())
+
+    def _kafka(self, run: Running) -> Kafka:
+        return run.port(Clusters).cluster(self.cluster)
+
+    def _stopped_elsewhere(self, run: Running) -> list[str]:
+        """Topics that would take no writes without the site, after a moment."""
+        kafka = self._kafka(run)
+        lacking: list[str] = []
+
+        def is_enough() -> bool:
+            placement = kafka.placement()
+            found = kafka.topic_config(placement.topics)
+            wanted = {name: int(entries[KEY]) for name, entries in found.items()}
+            lacking[:] = stopped(without_sites(placement, (self.site,)), wanted)
+            return not lacking
+
+        await_answered(run, is_enough, _NOTICED_WITHIN_S)
+        return lacking
+
+    def _counted_still(self, run: Running, left: int) -> str:
+        """In words, what of the cluster still counts on brokers that were stopped; empty for nothing."""
+        kafka = self._kafka(run)
+        problem = ""
+
+        def is_gone() -> bool:
+            nonlocal problem
+            placement = kafka.placement()
+            up = brokers_at(placement, self.site) & placement.living
+            rows = [one for one in assigned(placement) if len(one.in_sync) < one.counted_in_sync]
+            counted = listed(str(one.partition) for one in rows)
+            problem = f"still counted in sync: {counted}" if rows else ""
+            if len(up) > left:
+                problem = f"{plural(len(up), 'broker')} of {self.site} still count as up"
+            return not problem
+
+        await_answered(run, is_gone, _NOTICED_WITHIN_S)
+        return problem
+
+    def _behind(self, run: Running, wanted: int) -> str:
+        """In words, which brokers or replicas of the site are not back; empty for none."""
+        kafka = self._kafka(run)
+        problem = ""
+
+        def is_back() -> bool:
+            nonlocal problem
+            placement = kafka.placement()
+            up = brokers_at(placement, self.site) & placement.living
+            behind = [str(one.partition) for one in assigned(placement) if one.living - one.in_sync]
+            problem = f"{len(up)} of {plural(wanted, 'broker')} are up" if len(up) < wanted else ""
+            problem = problem or listed(behind)
+            return not problem
+
+        await_answered(run, is_back, _CAUGHT_UP_WITHIN_S)
+        return problem

@@ -1,0 +1,160 @@
+"""A site is left by plan, and its servers are stopped, in memory; and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
+from tests.twin.conftest import Estates
+from tests.twin.killing import Story, gone_on_with, sampled, taken_back
+from tests.twin.operator import Operator
+from tests.twin.record import Entry
+from tests.twin.test_leaders import led_by, orders
+from tests.twin.test_quorum import is_whole, stood_alone
+from tests.twin.test_site_loss import is_as_before, takes_writes, wanted
+
+FORMING = ("stretched-2dc", "stretched-2dc-kraft")
+LIVING = ("stretched-2.5dc", "stretched-2.5dc-kraft", "stretched-3dc", "stretched-3dc-kraft")
+EVERY = pytest.mark.parametrize("layout", [*FORMING, *LIVING])
+WORD = {"lower_min_insync": ("all",)}
+
+
+def at_work(estates: Estates, layout: str) -> Operator:
+    """Everything is up."""
+    return estates.at_work(f"topologies/{layout}.yaml")
+
+
+def powered_off(operator: Operator, **asked: object) -> Operator:
+    """dc1 is left, and its servers are stopped."""
+    result = operator.evacuate("dc1", power_off=True, **{**WORD, **asked})
+    assert result.outcome == "ok", result.reason
+    return operator
+
+
+def is_off(operator: Operator) -> None:
+    """No server at dc1 runs or would start with its host; everybody else's do, and all is written."""
+    services = operator.estate.services
+    assert services.off == services.disabled == set(services.at("dc1"))
+    stood_alone(operator)
+    assert "dc1" not in led_by(operator)
+    takes_writes(operator)
+
+
+def has_come_back(operator: Operator) -> None:
+    """All is as it was in a new estate."""
+    services = operator.estate.services
+    assert (services.off, services.disabled) == (set(), set())
+    is_whole(operator)
+
+
+@EVERY
+def test_its_servers_stop_one_broker_at_a_time_and_back_all_is_as_before(
+    estates: Estates, layout: str
+) -> None:
+    """No record waits; a second time there is nothing to do; failback is the one of a lost site."""
+    operator = at_work(estates, layout)
+    before, led = orders(operator), led_by(operator)
+    powered_off(operator)
+    is_off(operator)
+    assert operator.plan is not None
+    actions = [step.action for step in operator.plan.steps]
+    brokers = len([b for b in operator.estate.clusters["main"].brokers.values() if b.dc == "dc1"])
+    ends = ["fence-site", "stop-servers"]
+    ends += ["record-generation", "stop-voters", "form-quorum", "start-rest"] if layout in FORMING else []
+    ends += ["await-leaders", "see-writable"]
+    assert actions[-len(ends) :] == ends
+    assert actions.count("stop-servers") == brokers + 1
+    again = operator.evacuate("dc1", power_off=True)
+    assert (again.outcome, again.reason) == ("nothing-to-do", "no server of main runs at dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    has_come_back(operator)
+    assert (orders(operator), led_by(operator)) == (before, led)
+
+
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft", "stretched-3dc"])
+def test_killed_on_its_way_it_is_gone_on_with_or_taken_back(estates: Estates, layout: str) -> None:
+    """Up to the first changed file of a voter all can be taken back; then failback brings it back."""
+    story = Story(
+        lambda estates: at_work(estates, layout),
+        lambda operator: operator.evacuate("dc1", power_off=True, **WORD),
+        is_off,
+        has_come_back,
+    )
+    for number, harm in sampled(estates, story, 5):
+        gone_on_with(estates, story, number, harm)
+        taken_back(estates, story, number, harm)
+
+
+def test_topics_that_would_take_no_writes_refuse_it_until_somebody_names_them(estates: Estates) -> None:
+    """Nothing is stopped, and nobody has moved."""
+    operator = at_work(estates, "stretched-2dc-kraft")
+    before = orders(operator)
+    expected = "writes-go-on refused: without dc1 too few replicas are in sync for .* orders"
+    with pytest.raises(GateRefusedError, match=expected):
+        operator.evacuate("dc1", power_off=True)
+    assert (orders(operator), operator.estate.services.off) == (before, set())
+    with pytest.raises(UsageError, match="--lower-min-insync nobody: there is no such topic"):
+        operator.evacuate("dc1", power_off=True, lower_min_insync=("nobody",))
+    powered_off(operator)
+    assert wanted(operator)["orders"] == "2"
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    is_as_before(operator)
+
+
+def test_a_replica_elsewhere_that_is_not_in_sync_refuses_it(estates: Estates) -> None:
+    """It would be one of those that are left."""
+    operator = at_work(estates, "stretched-3dc")
+    operator.estate.clusters["main"].set_brokers("gone", 3)
+    operator.estate.live(12)
+    with pytest.raises(GateRefusedError, match="margin-after refused: outside dc1 replicas of main"):
+        operator.evacuate("dc1", power_off=True, **WORD)
+    assert operator.estate.services.off == set()
+
+
+def test_a_host_that_does_not_tell_keeps_all_of_it_from_being_begun(estates: Estates) -> None:
+    """What is stopped by plan is seen to be off, not attested."""
+    operator = at_work(estates, "stretched-3dc")
+    operator.estate.services.reach["dc1"] = "gone"
+    with pytest.raises(GateUnknownError, match="servers-told unknown: host-dc1: no route to host"):
+        operator.evacuate("dc1", power_off=True, **WORD)
+    operator.estate.services.reach["dc1"] = "up"
+    del operator.estate.services.of["broker-1"]
+    with pytest.raises(GateRefusedError, match="servers-told refused: hosts at dc1 tell of"):
+        operator.evacuate("dc1", power_off=True, **WORD)
+
+
+@pytest.mark.parametrize("layout", [*FORMING, "stretched-3dc"])
+def test_where_a_server_does_not_stop_all_is_taken_back(estates: Estates, layout: str) -> None:
+    """The last broker, then a voter: whoever was stopped before runs again, and leads."""
+    there = at_work(estates, layout).estate.services.at("dc1")
+    brokers = [server for server in there if server.startswith("broker")]
+    voters = [server for server in there if server not in brokers]
+    for server, step in ((brokers[-1], f"stop-{brokers[-1]}"), (voters[0], "stop-voters-there")):
+        operator = at_work(estates, layout)
+        before, led = orders(operator), led_by(operator)
+        operator.estate.record.harm_where(
+            lambda entry, server=server: entry.words[0] == "stop service" and server in entry.words, "fails"
+        )
+        result = operator.evacuate("dc1", power_off=True, **WORD)
+        assert (result.outcome, step in result.reason) == ("undone", True), result.reason
+        has_come_back(operator)
+        assert (orders(operator), led_by(operator)) == (before, led)
+
+
+def test_brokers_elsewhere_that_fall_behind_on_the_way_stop_it(estates: Estates) -> None:
+    """The plan was made while all were in sync; each broker is stopped only if enough others still are."""
+    operator = at_work(estates, "stretched-2.5dc")
+    main = operator.estate.clusters["main"]
+
+    def breaks(entry: Entry) -> bool:
+        if entry.words[0] == "stop service":
+            main.set_brokers("gone", 4)
+        return False
+
+    operator.estate.record.harm_where(breaks, "fails")
+    result = operator.evacuate("dc1", power_off=True, **WORD)
+    assert result.outcome == "undone"
+    assert "too few replicas outside dc1 are in sync for min.insync.replicas: " in result.reason
+    assert operator.estate.services.off == set()
