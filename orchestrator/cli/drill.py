@@ -113,6 +113,7 @@ def drill(  # noqa: PLR0917 - typer passes them by name
         verb=case.verb,
         leaves=case.leaves,
         waits=case.waits,
+        powers_off=case.powers_off,
         backend=backend,
         cycles=cycles,
         scenario=replace(chosen, seed=secrets.randbelow(_SEEDS) if seed is None else seed),

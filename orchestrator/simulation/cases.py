@@ -19,6 +19,7 @@ from orchestrator.simulation.sabotage import KINDS, NONE, Sabotage
 from orchestrator.simulation.workload.scenario import SCENARIOS, TINY, Scenario
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import loss_of
+from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.flows import transactional_topics
 from orchestrator.topology.instances import serving_sites
 from orchestrator.topology.model import MaxLoss, Topology
@@ -81,6 +82,7 @@ class Case:
     measured_s: Mapping[str, int] = field(default_factory=dict)
     leaves: str = ""
     waits: bool = False
+    powers_off: bool = False
     moves: str = ""
     about_s: int = 0
 
@@ -223,7 +225,12 @@ def _within_cluster(topology: Topology) -> Iterable[Case]:
         waits = f"{site} is lost, and topics that prefer consistency wait until it is back"
         yield replace(lost, name=f"waits-{site}", waits=True, moves=waits)
         left = f"applications and leaders leave {site}, and come back"
-        yield replace(lost, name=f"evacuated-{site}", verb="switchover", moves=left, about_s=80)
+        leaves = replace(lost, name=f"evacuated-{site}", verb="switchover", moves=left, about_s=80)
+        yield leaves
+        if "lost" not in _control_planes(topology, site):
+            off = f"applications and leaders leave {site}, its servers are stopped, and all come back"
+            name = f"powered-off-{site}"
+            yield replace(leaves, name=name, powers_off=True, moves=off, about_s=120)
         for sabotage in KINDS.values() if number == 0 else ():
             # Where the quorum goes on nobody forms another one.
             if sabotage.is_within_cluster and (not sabotage.turns_order or _forms_quorum(topology, site)):
@@ -235,8 +242,13 @@ def _forms_quorum(topology: Topology, site: str) -> bool:
     """Whether survivors become the quorum without the site, and one of them may have more than the others."""
     if any(cluster.quorum == "hierarchical" for cluster in topology.clusters.values()):
         return False  # whatever is decided is on two of three voters of each site
+    return "needs-procedure" in _control_planes(topology, site)
+
+
+def _control_planes(topology: Topology, site: str) -> set[ControlPlane]:
+    """What the loss of the site means for metadata quorums."""
     found = explain_topology(topology, [loss_of(topology, [site])], with_margin=False)
-    return any(fate.control_plane == "needs-procedure" for fate in found.losses[0].clusters.values())
+    return {fate.control_plane for fate in found.losses[0].clusters.values()}
 
 
 def cases_at(lose: str | None, topology: Topology) -> tuple[Case, ...]:

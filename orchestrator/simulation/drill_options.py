@@ -40,6 +40,7 @@ class DrillOptions:
     verb: DrillVerb = "failover"
     leaves: str = ""
     waits: bool = False
+    powers_off: bool = False
     backend: str = DEFAULT_BACKEND
     cycles: int = 1
     scenario: Scenario = DEFAULT

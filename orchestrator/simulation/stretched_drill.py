@@ -18,7 +18,7 @@ from orchestrator.errors import (
 )
 from orchestrator.evidence.sites.judged import SiteGone, SitesRehearsed
 from orchestrator.moves.within_cluster.foreseen import foreseen
-from orchestrator.moves.within_cluster.order import brokers_at
+from orchestrator.moves.within_cluster.order import brokers_at, led_at
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -185,19 +185,31 @@ class StretchedDrill(Drill):
     def _leave_and_return(self, simulation: Simulation, facts: DrillFacts, folder: Path) -> None:
         facts.fault_at_s = at_s = time.time()
         self._mark(f"{self.site} left", "fault")
-        request = EvacuateRequest(cluster=self.home, site=self.site, by="drill", reason="rehearsal")
+        powers_off = self.options.powers_off
+        request = EvacuateRequest(
+            cluster=self.home,
+            site=self.site,
+            power_off=powers_off,
+            lower_min_insync=("all",) if powers_off else (),
+            by="drill",
+            reason="rehearsal",
+        )
+        if powers_off and self.standing is not None:
+            self.standing.lost(self.site)
         result = self._run(simulation, request, folder / "evacuation")
         ended_s = time.time()
-        facts.fault_verified = result.outcome == "ok"
+        facts.fault_verified = result.outcome == "ok" and self._is_left(simulation)
         self._work_on(simulation, f"without {self.site}")
         self._put_back(simulation, folder)
+        if powers_off and self.standing is not None:
+            self.standing.returned(self.site)
         self._work_on(simulation, "as before")
         self.gone.append(
             SiteGone(
                 site=self.site,
                 is_lost=False,
                 at_s=at_s,
-                is_verified=result.outcome == "ok",
+                is_verified=facts.fault_verified,
                 settled_s=at_s,
                 commanded_s=at_s,
                 ended_s=ended_s,
@@ -205,6 +217,12 @@ class StretchedDrill(Drill):
                 placed=_placed([result]),
             )
         )
+
+    def _is_left(self, simulation: Simulation) -> bool:
+        """Nobody there leads, or where its servers were to be stopped, none of its brokers is up."""
+        placement = simulation.cluster(self.home).placement()
+        off = placement.living.isdisjoint(brokers_at(placement, self.site))
+        return off if self.options.powers_off else not led_at(placement, self.site)
 
     def _fate(self, site: str) -> ClusterFate:
         found = explain_topology(self.topology, [loss_of(self.topology, [site])])

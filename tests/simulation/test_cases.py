@@ -175,11 +175,12 @@ def test_each_site_of_a_stretched_cluster_has_cases(capsys: pytest.CaptureFixtur
     names = {
         site: {row["name"] for row in rows if row["leaves"] == site} for site in ("dc1", "dc2", "witness")
     }
-    assert names["dc2"] == {"site-lost-dc2", "waits-dc2", "evacuated-dc2"}
+    assert names["dc2"] == {"site-lost-dc2", "waits-dc2", "evacuated-dc2", "powered-off-dc2"}
     assert names["dc1"] == {
         "site-lost-dc1",
         "waits-dc1",
         "evacuated-dc1",
+        "powered-off-dc1",
         "site-lost-dc1-ledger",
         "site-lost-dc1-min-insync",
     }
