@@ -32,7 +32,7 @@ class DrillOptions:
     `leaves`: the cluster that is left or lost, where the file has several. `backend`: what runs the servers.
     `case`: the name of what is rehearsed (`cases`). Of one cluster over several sites `leaves` is a site,
     which is lost or left, and returns (`stretched_drill`); with `waits` nobody gives a word for topics to go
-    on.
+    on, with `powers_off` the servers of a site that is left are stopped.
     """
 
     out: Path

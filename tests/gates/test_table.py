@@ -52,6 +52,8 @@ OF_STRETCHED = {
     "margin-after",
     "brokers-unbroken",
     "tails-readable",
+    "servers-told",
+    "writes-go-on",
 }
 """Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
 OF_PARTS = {"selection"}
