@@ -66,12 +66,13 @@ _POLL_S = 1.0
 
 @dataclass(slots=True)
 class StretchedDrill(Drill):
-    """One rehearsal there and back. Use `run`."""
+    """One rehearsal there and back. Use `run`. `stopped`: sites whose servers a run stops, and leaves so."""
 
     gone: list[SiteGone] = field(default_factory=list)
     results: list[RunResult] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
     work_ended_s: float = 0.0
+    stopped: set[str] = field(default_factory=set)
 
     @property
     def home(self) -> str:
@@ -194,15 +195,13 @@ class StretchedDrill(Drill):
             by="drill",
             reason="rehearsal",
         )
-        if powers_off and self.standing is not None:
-            self.standing.lost(self.site)
+        self.stopped = {self.site} if powers_off else set()
         result = self._run(simulation, request, folder / "evacuation")
         ended_s = time.time()
         facts.fault_verified = result.outcome == "ok" and self._is_left(simulation)
         self._work_on(simulation, f"without {self.site}")
+        self.stopped = set()
         self._put_back(simulation, folder)
-        if powers_off and self.standing is not None:
-            self.standing.returned(self.site)
         self._work_on(simulation, "as before")
         self.gone.append(
             SiteGone(
@@ -346,7 +345,7 @@ class StretchedDrill(Drill):
             is_as_stated = False
             raise
         finally:
-            for name in up if is_as_stated else ():
+            for name in set(up) - self.stopped if is_as_stated else ():
                 standing.returned(name)
 
     def _bring_back(self, simulation: Simulation, dc: str, folder: Path, *, has_gone_on: bool) -> None:
