@@ -27,7 +27,7 @@ and what to do next (`hint`). No exception of a library reaches a user: adapters
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class DcctlError(Exception):
@@ -129,9 +129,13 @@ class AuditError(DcctlError):
 
 
 class GateRefusedError(DcctlError):
-    """A gate refused. Nothing was changed."""
+    """A gate refused. Nothing was changed. `gates`: ids of those that are closed, where they are known."""
 
     exit_status = 4
+
+    def __init__(self, subject: str, problem: str, hint: str = "", *, gates: Iterable[str] = ()) -> None:
+        self.gates = frozenset(gates)
+        super().__init__(subject, problem, hint)
 
 
 class GateUnknownError(GateRefusedError):

@@ -89,4 +89,5 @@ def closed_error(
 ) -> GateRefusedError:
     """For what is refused: every closed gate, with its reason and hint, and what has become `so_far`."""
     said, hints = closed_text(gates)
-    return error_of(gates)(subject, f"{said}. {so_far}", hints)
+    closed = [gate.id for gate in gates if gate.outcome != "ok"]
+    return error_of(gates)(subject, f"{said}. {so_far}", hints, gates=closed)

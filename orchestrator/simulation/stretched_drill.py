@@ -276,7 +276,7 @@ class StretchedDrill(Drill):
                 results.append(self._run(simulation, request, folder / f"failover-{attempt}"))
             except GateRefusedError as error:
                 # Anything else that refuses is not what had been stated.
-                if fate.control_plane != "lost" or not error.problem.startswith("quorum-continues "):
+                if fate.control_plane != "lost" or "quorum-continues" not in error.gates:
                     raise
                 self.tell.note(f"refused, as had been stated: {error.problem}")
                 return error.problem, []

@@ -23,7 +23,7 @@ from orchestrator.runs.engine import (
     state_from_journal,
 )
 from orchestrator.runs.estate_record import ClusterIds
-from orchestrator.runs.gate import closed_text, error_of
+from orchestrator.runs.gate import closed_error, closed_text
 from orchestrator.runs.live.ended import Ended, EndsWithResult, ResultOf, Timing
 from orchestrator.runs.live.holds import hold_check_of
 from orchestrator.runs.live.journal import about_this_process
@@ -393,7 +393,8 @@ def _observe_again(run: Run[E], procedure: Procedure[E, P], plan: Plan) -> tuple
     fresh = procedure.plan(picture)
     if moved:
         said = f"since the plan was made these have changed: {', '.join(moved)}"
-        _refuse(run, procedure, said, "run the command again")
+        _record_no_begin(run, said, "refused")
+        raise GateRefusedError(procedure.command, f"{said}. Nothing was changed", "run the command again")
     _raise_for(run, procedure, fresh.gates)
     return picture, fresh
 
@@ -417,20 +418,10 @@ def _is_approved(run: Run[E], plan: Plan, approve: Approve) -> bool:
 
 def _raise_for(run: Run[E], procedure: Procedure[E, P], gates: Iterable[GateResult]) -> None:
     gates = tuple(gates)
-    said, hints = closed_text(gates)
+    said, _ = closed_text(gates)
     if said:
-        _refuse(run, procedure, said, hints, error_of(gates))
-
-
-def _refuse(
-    run: Run[E],
-    procedure: Procedure[E, P],
-    problem: str,
-    hint: str,
-    error: type[GateRefusedError] = GateRefusedError,
-) -> NoReturn:
-    _record_no_begin(run, problem, "refused")
-    raise error(procedure.command, f"{problem}. Nothing was changed", hint)
+        _record_no_begin(run, said, "refused")
+        raise closed_error(procedure.command, gates)
 
 
 def _decline(run: Run[E], procedure: Procedure[E, P], problem: str) -> NoReturn:
