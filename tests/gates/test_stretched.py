@@ -22,6 +22,7 @@ from tests.layouts.test_evacuated import all_in_sync, awaited, placed
 _WITHIN_S = 120.0
 LOST = ("failover", "--attest-down", "dc1", "--lower-min-insync", "all")
 EVACUATE = ("switchover", "--evacuate", "dc1")
+POWER_OFF = (*EVACUATE, "--power-off")
 REFUSED, UNKNOWN = 4, 7
 
 pytestmark = [pytest.mark.drills, pytest.mark.timeout(900)]
@@ -140,6 +141,31 @@ def test_1_while_both_sites_are_up(answers: Answers) -> None:
             answers.simulation.site(dc).resume(names)
     awaited(lambda: _is_whole(answers), _WITHIN_S)
     answers.estate.must("leaders", "--balance", "--yes")
+    assert list(before.differences(as_it_stands(answers.simulation, "main"))) == []
+
+
+def test_1_before_servers_are_stopped_by_plan(answers: Answers) -> None:
+    """Topics that would wait, servers that no host tells of, and who would be left: nothing is touched."""
+    before = as_it_stands(answers.simulation, "main")
+
+    def without_a_broker(data: dict[str, Any]) -> None:
+        data["all"]["hosts"]["dc1"]["dcctl_servers"].pop("broker-2")
+
+    def with_another_unit(data: dict[str, Any]) -> None:
+        data["all"]["hosts"]["dc1"]["dcctl_servers"]["broker-2"]["unit"] = "nobody"
+
+    assert (
+        "too few replicas are in sync for min.insync.replicas of"
+        in answers.closed(*POWER_OFF)["writes-go-on"]
+    )
+    word = (*POWER_OFF, "--lower-min-insync", "all")
+    lacking = answers.closed(*word, file=answers.inventory(without_a_broker))
+    assert set(lacking) == {"servers-told"}
+    assert lacking["servers-told"].startswith("refused: hosts at dc1 tell of 4 servers")
+    strange = answers.closed(*word, file=answers.inventory(with_another_unit))
+    assert strange["servers-told"].startswith("unknown: dc1:")
+    with stopped(answers, "dc2", "broker-4"):
+        assert answers.closed(*word)["margin-after"].startswith("refused")
     assert list(before.differences(as_it_stands(answers.simulation, "main"))) == []
 
 
