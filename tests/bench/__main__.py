@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import groups, layouts, many_groups, mirrors, start, stretched
+from tests.bench import forced, groups, layouts, many_groups, mirrors, start, stretched
 from tests.bench.kafka_client import Comparison, compare
 from tests.bench.syncs import CASES
 
@@ -110,7 +110,12 @@ def _stretched(console: Console, *, with_kafka: bool) -> list[str]:
         with console.status(f"{stretched.PARTITIONS:,} partitions of a stretched cluster"):
             asked = stretched.moved()
         console.print(stretched.cluster_table(asked))
-    return stretched.missed(plans, asked)
+    losses = []
+    for layout in forced.LAYOUTS if with_kafka else ():
+        with console.status(f"{layout}: a quorum of the survivors, and a bare script of it"):
+            losses.append(forced.measure(layout))
+        console.print(forced.table(losses[-1]))
+    return [*stretched.missed(plans, asked), *forced.missed(losses)]
 
 
 def _measure(count: int, case: str) -> dict[str, Any]:
