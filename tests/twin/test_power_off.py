@@ -113,6 +113,29 @@ def test_a_replica_elsewhere_that_is_not_in_sync_refuses_it(estates: Estates) ->
     assert operator.estate.services.off == set()
 
 
+def test_a_site_of_which_a_broker_is_down_is_powered_off_and_taken_back(estates: Estates) -> None:
+    """That is why somebody goes there: what is up stops, and what is not is disabled."""
+    for server in ("", "zookeeper-1"):
+        operator = at_work(estates, "stretched-2.5dc")
+        operator.estate.clusters["main"].set_brokers("gone", 1)
+        operator.estate.live(12)
+        operator.estate.record.harm_where(
+            lambda entry, server=server: entry.words[0] == "stop service" and server in entry.words, "fails"
+        )
+        result = operator.evacuate("dc1", power_off=True, **WORD)
+        assert result.outcome == ("undone" if server else "ok"), result.reason
+        services = operator.estate.services
+        assert services.off == (set() if server else set(services.at("dc1")))
+
+
+def test_hosts_elsewhere_that_do_not_tell_of_their_voters_keep_nobody(estates: Estates) -> None:
+    """The tie-breaker is somebody else's: that its voters run is taken from the file."""
+    operator = at_work(estates, "stretched-2.5dc")
+    operator.estate.services.reach["witness"] = "gone"
+    powered_off(operator)
+    is_off(operator)
+
+
 def test_a_host_that_does_not_tell_keeps_all_of_it_from_being_begun(estates: Estates) -> None:
     """What is stopped by plan is seen to be off, not attested."""
     operator = at_work(estates, "stretched-3dc")

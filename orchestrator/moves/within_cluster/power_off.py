@@ -282,11 +282,12 @@ def _stop_brokers(book: Runbook, cluster: str, site: str, its: _Site, order: lis
             lower = LowerMinInsync(cluster=cluster, sites=(site,), topics=dict(its.to_lower))
             lowered = book.add(lower, after=order)
         order = [behind(lowered, because="no write waits for a broker that is to stop")]
-    left = its.brokers_up(site)
+    up = its.brokers_up(site)
     with book.section("stop brokers", on_failure="undo"):
-        for broker in its.brokers:
-            left = max(left - 1, 0)
-            stop = StopServers(cluster=cluster, site=site, servers=(broker,), brokers_left=left)
+        for left, broker in zip(reversed(range(len(its.brokers))), its.brokers, strict=True):
+            stop = StopServers(
+                cluster=cluster, site=site, servers=(broker,), brokers_left=left, brokers_up=up
+            )
             halted = book.add(stop, after=order, id=f"stop-{broker}")
             order = [behind(halted, because="one broker stops at a time")]
     return order

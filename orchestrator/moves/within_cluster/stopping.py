@@ -46,14 +46,16 @@ class StopServers(
 ):
     """Stop and disable services of servers at a site, once it is recorded how each was.
 
-    `brokers_left`: how many brokers of the site are up then; None where none of these is a broker. None is
-    stopped while brokers elsewhere are too few in sync to take writes without it.
+    `brokers_left`: how many brokers of the site may be up then; None where none of these is a broker. None is
+    stopped while brokers elsewhere are too few in sync to take writes without it. `brokers_up`: how many of
+    the site were as the plan was made.
     """
 
     cluster: str
     site: str
     servers: tuple[str, ...]
     brokers_left: int | None = None
+    brokers_up: int = 0
 
     @property
     def title(self) -> str:
@@ -106,7 +108,7 @@ class StopServers(
         if wrong:
             return Partial(f"still stopped: {listed(wrong)}{silent_in_words(after)}")
         if self.brokers_left is not None:
-            behind = self._behind(run, self.brokers_left + len(self.servers))
+            behind = self._behind(run, min(self.brokers_left + len(self.servers), self.brokers_up))
             if behind:
                 return Partial(f"started, and not in sync yet: {behind}")
         record.withdraw(ServicesStopped, like=self._fact({}))
