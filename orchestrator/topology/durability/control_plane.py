@@ -29,11 +29,18 @@ def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss)
         case "holds":
             return "continues", counted + _margin(quorum)
         case "complete":
-            if any(server.is_broker and server not in loss.servers for server in voters):
-                return "lost", counted + _COMBINED
+            if helpless := _helpless(cluster, voters, loss):
+                return "lost", counted + helpless
             return "needs-procedure", counted + _complete(quorum, is_kraft=cluster.metadata == "kraft")
         case "incomplete":
             return "lost", counted + _incomplete(quorum)
+
+
+def _helpless(cluster: Cluster, voters: Sequence[Server], loss: Loss) -> str:
+    """Why no quorum can be formed of those that are left, though they have all; empty where one can."""
+    if any(server.is_broker and server not in loss.servers for server in voters):
+        return _COMBINED
+    return _DYNAMIC if cluster.metadata == "kraft" and cluster.voters == "dynamic" else ""
 
 
 def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
@@ -45,6 +52,13 @@ def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
 _COMBINED = (
     "; they share their processes with brokers, which drop out of the in-sync replicas when they"
     " are restarted without a quorum"
+)
+
+
+# Kafka has no tool for it (KIP-1347 is under discussion).
+_DYNAMIC = (
+    "; dynamic voters stand in the metadata log, which nobody can change without a quorum; with"
+    " static ones a quorum could be formed of those that are left"
 )
 
 

@@ -120,11 +120,15 @@ class WithinCluster(OnOneCluster):
             found = once_answered(placement, lambda: cluster.topic_config(topics))
             return {name: int(entries["min.insync.replicas"]) for name, entries in found.items()}
 
+        is_dropping = isinstance(self.request, SiteLossRequest) and self.request.drop_dead_voters
         view = ClusterView(
             brokers=brokers,
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
+        if is_dropping and not lost.lost:
+            sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
+            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", sets.read, clock))
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
