@@ -52,8 +52,8 @@ class ClusterView:
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
     metadata quorum, as their hosts tell; `voter_set`: as the quorum itself has them; `at_lost_sites`: which
     addresses of its servers at lost sites take connections; `broker_ports`: whether brokers elsewhere do,
-    while there is no quorum. `services`: of its servers at lost sites, as their hosts tell. `replica_ends`: of
-    partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
+    while there is no quorum. `services`: of its servers at lost sites, as their hosts tell. `replica_ends`:
+    of partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
     `stranded_ends`: the same of those that a lost site may go on leading for who does not wait for others.
     `cluster_id`: None where no broker answers, empty where it tells none.
     """

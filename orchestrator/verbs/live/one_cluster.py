@@ -57,7 +57,7 @@ class ClusterSession(RunSession):
     """One run's connections, and the hosts of voters and of applications."""
 
     def __init__(self, *words: Any, about: str, hosts: Sequence[ClientHost] | None, **named: Any) -> None:
-        """As `RunSession`. `about`: the cluster. `hosts`: those of applications; None where they were not read."""
+        """As `RunSession`. `about`: the cluster; `hosts`: those of applications, None where not read."""
         super().__init__(*words, **named)
         self._about = about
         self._own: Mapping[type[Any], Any] = {
