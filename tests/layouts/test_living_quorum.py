@@ -77,14 +77,21 @@ def test_one_more_voter_may_fail_and_all_vote_once_the_site_is_back(
         with Writer(simulation.client_properties("main", "operator"), partitions) as writer:
             assert not writer.await_acks(time.time(), _WITHIN_S)
             before, settings, members = placed(simulation), own_settings(simulation), voting(simulation)
-            simulation.site("dc1").kill()
             words = ["--attest-down", "dc1", "--drop-dead-voters", "--yes"]
+            assert run(["failover", file, *words]) == 4
+            assert "voters of main at dc1 take part" in capsys.readouterr().err
+            assert voting(simulation) == members
+            simulation.site("dc1").kill()
             began_s = time.monotonic()
             awaited(lambda: run(["failover", file, *words]) == 0, _WITHIN_S)
             took_s = time.monotonic() - began_s
             assert len(voting(simulation)) == len(members) - 2, said(capsys)
             assert run(["failover", file, *words]) == 0
             assert "every topic of main can be written with acks=all" in capsys.readouterr().out
+            assert run(["status", file]) == 0
+            told = " ".join(capsys.readouterr().out.split())
+            assert "the metadata quorum is without dc1: dcctl failback FILE" in told
+            assert "a voter at dc2" not in told
 
             one = next(voter for voter in voters if voter.dc == "dc2")
             simulation.site("dc2").kill([one.program])

@@ -200,6 +200,10 @@ class TwinQuorum:
         """The quorum commits who votes from here on."""
         self.voting, self.is_grouped = frozenset(voting), is_grouped
         self.version += 1
+        sites = {number: self.voters[number].site for number in sorted(voting)}
+        for voter in self.voters.values():
+            if voter.runs and voter.kind == "zookeeper":  # each writes what was committed into its file
+                voter.text = voter.loaded = _file(voter.number, sites, voter.kind, is_grouped)
         self.elect()
 
     def set_started(self, voter: TwinVoter, is_started: bool) -> None:

@@ -235,8 +235,17 @@ def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[st
     guards: Mapping[str, SiteGuardSaid] = {}
     if seen.coordination.value is not None:
         guards = seen.coordination.value.site_guards.get(cluster, {})
-    placement, answering = seen.cluster(cluster).placement, returned_sites(seen, cluster)
-    return sites_returned(placement, guards, cluster, described, off, answering=answering)
+    view = seen.cluster(cluster)
+    told = view.voters.value.voters.values() if view.voters.value is not None else ()
+    return sites_returned(
+        view.placement,
+        guards,
+        cluster,
+        described,
+        off,
+        answering=returned_sites(seen, cluster),
+        voters_up={voter.site for voter in told if voter.runs},
+    )
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

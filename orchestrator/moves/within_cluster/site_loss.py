@@ -17,7 +17,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     voters_continue,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import deciding, margin_as_json, voters_up
+from orchestrator.moves.within_cluster.margin import deciding, margin_as_json, members_without, voters_up
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -297,6 +297,9 @@ def _of_voters(
     view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
 ) -> tuple[GateResult, ...]:
     accepted = request.accept_unproven
+    if quorum.dropped is not None:
+        # The quorum itself has written who votes into their files.
+        described = members_without(described, quorum.dropped.sites)
     return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
 
 

@@ -159,6 +159,9 @@ class WithinCluster(OnOneCluster):
                 return _Quorum((), left if self.topology.inventory else (), known=known)
             case PutBackRequest() if known.forced is not None:
                 return _Quorum((), every, known=known)
+            case PutBackRequest() if known.dropped is not None:
+                # A site without brokers is back where its voters are.
+                return _Quorum((), known.dropped.sites, known=known)
             case _:
                 return _Quorum((), ())
 
