@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from orchestrator.adapters.zookeeper import Coordination
+from orchestrator.adapters.zookeeper_access import EnsembleAccess
 from orchestrator.errors import CoordinationError
 
 _CONFIG = "/zookeeper/config"
@@ -45,6 +46,96 @@ class Ensemble:
     groups: Mapping[int, tuple[int, ...]]
     weights: Mapping[int, int]
     leader_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleMembers:
+    """The configuration that an ensemble has in common, line by line.
+
+    `version` is that of the configuration, in hexadecimal; `servers` are what stands behind `server.N=`.
+    """
+
+    version: str
+    lines: tuple[str, ...]
+    servers: Mapping[int, str]
+    voters: frozenset[int]
+    client_addresses: Mapping[int, str]
+    is_hierarchical: bool
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> EnsembleMembers:
+        """From the lines of a dynamic configuration."""
+        rows = [line.strip() for line in lines if line.strip()]
+        values = dict(row.split("=", 1) for row in rows)
+        found, groups, _ = parse_ensemble("\n".join(rows))
+        return cls(
+            version=values.pop("version", ""),
+            lines=tuple(f"{key}={value}" for key, value in values.items()),
+            servers={number: values[f"server.{number}"] for number in found},
+            voters=frozenset(number for number, one in found.items() if one.is_voter),
+            client_addresses={number: one.client_address for number, one in found.items()},
+            is_hierarchical=bool(groups),
+        )
+
+    def of_these(self, numbers: Collection[int]) -> list[str]:
+        """The lines about these servers alone; a group without any of them is left out."""
+        kept = []
+        for line in self.lines:
+            key, _, value = line.partition("=")
+            kind, _, number = key.partition(".")
+            if kind == "group":
+                here = [one for one in value.split(":") if int(one) in numbers]
+                kept += [f"{key}={':'.join(here)}"] if here else []
+            elif int(number) in numbers:
+                kept.append(line)
+        return kept
+
+
+def describe_members(hosts: str, access: EnsembleAccess, timeout_s: float = 5.0) -> EnsembleMembers:
+    """The configuration that the ensemble at `host:port,…` has in common. Raises `CoordinationError`."""
+    with _ensemble(hosts, access, timeout_s) as ensemble:
+        text = (ensemble.read(_CONFIG) or b"").decode("utf-8", "replace")
+    found = EnsembleMembers.of(text.splitlines())
+    if not found.servers:
+        raise CoordinationError(f"ZooKeeper at {hosts}", "the ensemble does not name its members")
+    return found
+
+
+def reconfigure(
+    hosts: str,
+    access: EnsembleAccess,
+    version: str,
+    *,
+    joining: Sequence[str] = (),
+    leaving: Sequence[int] = (),
+    members: Sequence[str] = (),
+    timeout_s: float = 10.0,
+) -> None:
+    """Change the members of the ensemble, if its configuration is still that version.
+
+    Raises `CoordinationError` where it is another one, or where this login may not.
+    """
+    with _ensemble(hosts, access, timeout_s) as ensemble:
+        ensemble.reconfigure(
+            int(version, 16),
+            joining=",".join(joining),
+            leaving=",".join(map(str, leaving)),
+            members=",".join(members),
+        )
+
+
+@contextmanager
+def _ensemble(hosts: str, access: EnsembleAccess, timeout_s: float) -> Iterator[Coordination]:
+    ensemble = Coordination(hosts.partition("/")[0], deadline_s=timeout_s, access=access)
+    try:
+        ensemble.open(timeout_s)
+        yield ensemble
+    except CoordinationError as error:
+        hint = "who may change /zookeeper/config is a superuser: zookeeper_client of the cluster says who "
+        hint += "dcctl is (docs/stretched.md)"
+        raise CoordinationError(f"ZooKeeper at {hosts}", error.problem, hint) from None
+    finally:
+        ensemble.close()
 
 
 def describe_ensemble(hosts: str, timeout_s: float = 5.0) -> Ensemble:
@@ -94,14 +185,16 @@ def parse_ensemble(
 def _leader(servers: Mapping[int, EnsembleServer], timeout_s: float) -> int | None:
     asked = [server for server in servers.values() if server.client_address]
     with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
-        modes = pool.map(lambda server: _mode(server.client_address, timeout_s), asked)
+        modes = pool.map(lambda server: mode_of(server.client_address, timeout_s), asked)
         leading = [server.server_id for server, mode in zip(asked, modes, strict=True) if mode == "leader"]
     return leading[0] if len(leading) == 1 else None
 
 
-def _mode(address: str, timeout_s: float) -> str:
+def mode_of(address: str, timeout_s: float = 2.0) -> str:
     """leader, follower, observer or standalone; empty where the server does not say."""
     host, _, port = address.rpartition(":")
+    if not port:
+        return ""
     try:
         with closing(socket.create_connection((host.strip("[]"), int(port)), timeout_s)) as connection:
             connection.sendall(b"srvr")

@@ -215,6 +215,15 @@ class Coordination:
         except NoNodeError:
             return None
 
+    def reconfigure(self, version: int, *, joining: str = "", leaving: str = "", members: str = "") -> None:
+        """Change the ensemble's own members, if its configuration is still that version.
+
+        Either by parts, which only a majority quorum takes (`joining`: lines of servers, `leaving`: ids), or
+        as a whole (`members`: all lines), each separated by commas.
+        """
+        words = (joining or None, leaving or None, members or None, version)
+        self.call("changing the ensemble's members", self._client.reconfig, *words)
+
     def read_children(self, path: str) -> dict[str, bytes]:
         """Name and value of every node below `path`, in the order of their names."""
 

@@ -69,6 +69,12 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         help="Within a stretched cluster: where every replica in sync is lost, let whoever has most lead, "
         "though no more than so many records are lost.",
     ),
+    drop_dead_voters: bool = typer.Option(
+        False,
+        "--drop-dead-voters",
+        help="Within a stretched cluster whose quorum lives: take voters of the lost site out of it, so that "
+        "one more may fail. Failback lets them vote again.",
+    ),
     accept_margin: bool = ACCEPT_MARGIN,
     left_out: list[str] = LEFT_OUT,
     accept_loss: int | None = ACCEPT_LOSS,
@@ -131,6 +137,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             accept_unclean=accepted_unclean(accept_unclean),
             accept_margin=accept_margin,
             accept_unproven=accept_unproven,
+            drop_dead_voters=drop_dead_voters,
             by=account_name(),
             reason=reason,
             accept_cluster=accepted_clusters(topology, accept_cluster),
@@ -145,6 +152,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
         "--accept-unclean": accept_unclean,
         "--accept-margin": accept_margin,
         "--accept-unproven": accept_unproven,
+        "--drop-dead-voters": drop_dead_voters,
     }
     for option, word in within_cluster.items():
         if word:

@@ -223,4 +223,4 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
 def _quorum_without(name: str, state: CoordinationState) -> list[str]:
     """Sites that are left out of the metadata quorum of a cluster, as it stands changed."""
     quorum = state.quorums.get(name)
-    return list(quorum.forced.sites) if quorum is not None and quorum.forced is not None else []
+    return [] if quorum is None else list(quorum.without)

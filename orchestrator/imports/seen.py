@@ -27,7 +27,8 @@ class SeenCluster:
     software, None where they do not tell. `settings` are a broker's in force. `groups` holds the topics
     in which each consumer group has positions; None where the groups could not be listed. `voter_hosts` are
     the hosts of the quorum's voters as far as they are known; `voter_groups` and `voter_weights` are those
-    of a hierarchical ZooKeeper quorum, by group and by server.
+    of a hierarchical ZooKeeper quorum, by group and by server. `has_dynamic_voters`: KRaft's are (of an
+    ensemble nobody tells).
     """
 
     name: str
@@ -43,6 +44,7 @@ class SeenCluster:
     voter_hosts: Mapping[int, str] = field(default_factory=dict)
     voter_groups: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     voter_weights: Mapping[int, int] = field(default_factory=dict)
+    has_dynamic_voters: bool = False
 
     @property
     def hosts(self) -> dict[int, str]:

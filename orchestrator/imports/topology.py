@@ -123,6 +123,7 @@ def _cluster(
         metadata=seen.metadata,
         nodes=sites.rows,
         quorum="hierarchical" if sites.is_hierarchical else "majority",
+        voters="dynamic" if seen.has_dynamic_voters else "static",
         combined=sites.combined,
         internal_topics=durability,
         bootstrap=seen.bootstrap,

@@ -38,25 +38,35 @@ class Features:
 
 
 class Voter(NamedTuple):
-    """One member of a KRaft quorum as its leader sees it; the time is None where it has not said any."""
+    """One member of a KRaft quorum as its leader sees it; the time is None where it has not said any.
+
+    `directory_id` is that of its metadata log, empty where voters are a static list.
+    """
 
     node_id: int
     log_end_offset: int
     last_fetched_at_s: float | None
+    directory_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
     """A KRaft quorum. `high_watermark` is the committed end of the metadata log.
 
-    `hosts` are those of the members as far as the quorum knows them.
+    `endpoints` of the members, as far as the quorum knows them, are `LISTENER://host:port`.
     """
 
     leader_id: int
     high_watermark: int
     voters: tuple[Voter, ...]
     observers: tuple[Voter, ...]
-    hosts: Mapping[int, str] = field(default_factory=dict)
+    endpoints: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> dict[int, str]:
+        """Of each member that has an endpoint the host of the first one."""
+        found = {number: rows[0] for number, rows in self.endpoints.items() if rows}
+        return {number: row.partition("://")[2].rpartition(":")[0] for number, row in found.items()}
 
 
 class ActiveProducer(NamedTuple):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, NewTopic, Quorum
+from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, Features, NewTopic, Quorum
 from orchestrator.ports.connector import ConnectorStatus
 from orchestrator.values import (
     Acl,
@@ -259,8 +259,19 @@ class Kafka(Protocol):
     def writer(self, topic: str) -> Writer:
         """Who writes to one topic. To be closed."""
 
+    def features(self, timeout_s: float = 15.0) -> Features:
+        """Levels of features such as `kraft.version`; empty where the cluster has none."""
+
     def describe_quorum(self, timeout_s: float = 15.0) -> Quorum:
         """The KRaft quorum."""
+
+    def remove_voter(self, number: int, directory_id: str, timeout_s: float = 30.0) -> None:
+        """Take one controller out of a dynamic KRaft quorum."""
+
+    def add_voter(
+        self, number: int, directory_id: str, endpoints: Iterable[str], timeout_s: float = 30.0
+    ) -> None:
+        """Let one controller vote that follows already; `endpoints` are its `LISTENER://host:port`."""
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0

@@ -19,7 +19,8 @@ class Voter:
     `file` has its list of voters, with the digest `sha256`; `lines` are those about the quorum, by their
     numbers from 1 on. `end` is where its metadata log ends (KRaft: an offset, ZooKeeper: a zxid) and `epoch`
     that of its last entry (ZooKeeper: of the last leader that it has followed). `leads`: whether it leads as
-    far as it knows, None where it knows no leader; `leader_epoch`: since which epoch (KRaft).
+    far as it knows, None where it knows no leader; `leader_epoch`: since which epoch (KRaft). `is_dynamic`:
+    by its configuration its quorum can change its voters.
     """
 
     server: str
@@ -36,6 +37,7 @@ class Voter:
     leads: bool | None
     leader_epoch: int = -1
     is_being_reconfigured: bool = False
+    is_dynamic: bool = False
 
     def knows_leader(self, newer_than: int) -> bool:
         """Whether it runs, and knows who leads, in KRaft since a later epoch: its file keeps the last one."""

@@ -32,6 +32,8 @@ from orchestrator.runs.facts_within_clusters import (
     SitesOff,
     SitesOn,
     SitesReturned,
+    VotersAdded,
+    VotersDropped,
 )
 from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.runs.stored import stored_as
@@ -216,6 +218,8 @@ Body: TypeAlias = (
     | QuorumFormed
     | QuorumRestoring
     | QuorumWhole
+    | VotersDropped
+    | VotersAdded
     | Withdrawn
 )
 B = TypeVar("B", bound=Body)
@@ -248,6 +252,8 @@ KINDS: Mapping[str, type[Body]] = {
     "quorum_formed": QuorumFormed,
     "quorum_restoring": QuorumRestoring,
     "quorum_whole": QuorumWhole,
+    "voters_dropped": VotersDropped,
+    "voters_added": VotersAdded,
     "withdrawn": Withdrawn,
 }
 """What each kind of fact is called in the store."""
@@ -362,6 +368,8 @@ def _about(body: Body) -> tuple[Any, ...]:  # noqa: PLR0911 - one for each
             | QuorumFormed()
             | QuorumRestoring()
             | QuorumWhole()
+            | VotersAdded()
+            | VotersDropped()
         ):
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():

@@ -8,6 +8,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.ports.services import ServiceState
+from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import FileChange
 
 _CONFIG = ConfigDict(extra="ignore")
@@ -174,3 +175,23 @@ class QuorumWhole:
 
     cluster: str
     generation: int
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class VotersDropped:
+    """Voters of lost `sites` are taken out of the metadata quorum of `cluster`, or are being so.
+
+    `voters`: those that are taken out, as they were. `lines`: all of the configuration as it was (ZooKeeper).
+    """
+
+    cluster: str
+    sites: tuple[str, ...]
+    voters: tuple[Member, ...]
+    lines: tuple[str, ...] = ()
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class VotersAdded:
+    """All voters of `cluster` that were taken out of its quorum vote again."""
+
+    cluster: str

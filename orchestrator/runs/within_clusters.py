@@ -24,6 +24,8 @@ from orchestrator.runs.facts_within_clusters import (
     SitesOn,
     SitesReturned,
     TopicOrder,
+    VotersAdded,
+    VotersDropped,
 )
 
 
@@ -44,13 +46,21 @@ class Quorum:
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
     that it has come about, and nobody has begun to put the files back; `beginning`: once somebody has, the
-    ids of the voters that begin together then.
+    ids of the voters that begin together then. `dropped`: voters of lost sites that were taken out while it
+    lived, and do not vote again yet.
     """
 
     generation: int = 0
     forced: QuorumForced | None = None
     formed: QuorumFormed | None = None
     beginning: tuple[int, ...] = ()
+    dropped: VotersDropped | None = None
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Sites whose voters are none at present."""
+        forced = self.forced.sites if self.forced is not None else ()
+        return tuple(dict.fromkeys([*forced, *(self.dropped.sites if self.dropped is not None else ())]))
 
     def is_without(self, sites: Collection[str]) -> bool:
         """Whether the survivors of the loss of these sites are the whole quorum already."""
@@ -58,7 +68,14 @@ class Quorum:
         return bool(sites) and self.formed is not None and set(sites) <= set(lost)
 
 
-QUORUM_FACTS = (QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole)
+QUORUM_FACTS = (
+    QuorumForced,
+    QuorumFormed,
+    QuorumRestoring,
+    QuorumWhole,
+    VotersDropped,
+    VotersAdded,
+)
 """What `quorums` wants to know."""
 SITE_FACTS = (SitesOff, SitesOn)
 """What `sites_off` wants to know."""
@@ -199,7 +216,8 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
     for fact in standing(facts):
         match fact.body:
             case QuorumForced() as forced:
-                found[forced.cluster] = Quorum(forced.generation, forced)
+                known = found.get(forced.cluster, Quorum())
+                found[forced.cluster] = Quorum(forced.generation, forced, dropped=known.dropped)
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
             case QuorumRestoring() as restoring if restoring.cluster in found:
@@ -207,10 +225,29 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
                     found[restoring.cluster], formed=None, beginning=restoring.beginning
                 )
             case QuorumWhole() as whole:
-                found[whole.cluster] = Quorum(whole.generation)
+                known = found.get(whole.cluster, Quorum())
+                found[whole.cluster] = Quorum(whole.generation, dropped=known.dropped)
+            case VotersDropped() as dropped:
+                known = found.get(dropped.cluster, Quorum())
+                found[dropped.cluster] = replace(known, dropped=_joined(known.dropped, dropped))
+            case VotersAdded(cluster=cluster):
+                found[cluster] = replace(found.get(cluster, Quorum()), dropped=None)
             case _:
                 pass
     return found
+
+
+def _joined(older: VotersDropped | None, newer: VotersDropped) -> VotersDropped:
+    """Both; of one voter, and of the whole configuration, as it was at first."""
+    if older is None:
+        return newer
+    voters = {voter.number: voter for voter in (*newer.voters, *older.voters)}
+    return VotersDropped(
+        cluster=newer.cluster,
+        sites=tuple(dict.fromkeys([*older.sites, *newer.sites])),
+        voters=tuple(voters[number] for number in sorted(voters)),
+        lines=older.lines,
+    )
 
 
 @dataclass(frozen=True, slots=True)

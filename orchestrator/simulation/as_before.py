@@ -79,7 +79,7 @@ def _recorded(simulation: Simulation, cluster: str) -> dict[str, str]:
         raise DcctlError(part.source, part.problem, part.hint)
     state = part.value
     quorum = state.quorums.get(cluster)
-    without = quorum.forced.sites if quorum is not None and quorum.forced is not None else ()
+    without = () if quorum is None else quorum.without
     return {
         "sites off": listed(state.sites_off.get(cluster, ())),
         "services stopped": listed(sorted(state.services_stopped.get(cluster, ()))),

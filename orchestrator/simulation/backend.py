@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from orchestrator.adapters.java.formatting import InitialVoter
 from orchestrator.errors import UsageError
 from orchestrator.extensions import Extensions
 from orchestrator.ports.program import Program
@@ -32,11 +33,15 @@ HostState = Literal["up", "paused", "killed", "down"]
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Log directory of a KRaft node, at `folder` among its host's files; formatted before the first start."""
+    """Log directory of a KRaft node, at `folder` among its host's files; formatted before the first start.
+
+    `voters`: of a controller whose quorum is dynamic, all that it begins with, itself among them.
+    """
 
     folder: str
     cluster_id: str
     node_id: int
+    voters: tuple[InitialVoter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from orchestrator.errors import DcctlError, SimulationError
 from orchestrator.simulation.addresses import OPERATOR, ports_seen
 from orchestrator.simulation.backend import backend_named
 from orchestrator.simulation.completion import topology_completed
-from orchestrator.simulation.credentials import LOGINS, create_secrets, users
+from orchestrator.simulation.credentials import create_secrets, logins, users
 from orchestrator.simulation.crew import OnProgress
 from orchestrator.simulation.failures import failure, rescued_logs
 from orchestrator.simulation.folders import Folders, simulations_folder
@@ -100,7 +100,7 @@ def _up(
         simulation,
         create_secrets(folders.secrets, names),
         issuer=Issuer(folders) if topology.is_encrypted else None,
-        logins=create_secrets(folders.logins, LOGINS if topology.is_encrypted else ()),
+        logins=create_secrets(folders.logins, logins(topology)),
     )
     installer.write_all()
     on_progress(

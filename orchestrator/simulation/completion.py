@@ -11,6 +11,7 @@ import yaml
 from orchestrator.simulation.addresses import Addresses, bootstrap, rest_urls
 from orchestrator.simulation.credentials import (
     COORDINATION_LOGIN,
+    ENSEMBLE_LOGIN,
     OPERATOR,
     REST_LOGIN,
     java_client,
@@ -22,7 +23,15 @@ from orchestrator.simulation.estate import Estate
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import dump_topology
-from orchestrator.topology.model import Cluster, ConnectClient, Consumer, Coordination, Failover, Topology
+from orchestrator.topology.model import (
+    Cluster,
+    ConnectClient,
+    Consumer,
+    Coordination,
+    Failover,
+    Topology,
+    ZooKeeperClient,
+)
 from orchestrator.topology.standby import standby_of
 
 
@@ -47,6 +56,7 @@ def topology_completed(
                 connect=rest_urls(estate, at, name, seen_from, "https" if authority else "http"),
                 client=client,
                 connect_client=_connect_client(folders, authority) if estate.workers_of(name) else None,
+                zookeeper_client=_zookeeper_client(cluster, folders),
                 mirror_client=_mirror_client(cluster, folders, authority),
             )
             for name, cluster in topology.clusters.items()
@@ -85,6 +95,12 @@ def _connect_client(folders: Folders, authority: Path | None) -> ConnectClient |
         return None
     password = _reference(folders.logins / REST_LOGIN)
     return ConnectClient(username=REST_LOGIN, password=password, ca_location=str(authority))
+
+
+def _zookeeper_client(cluster: Cluster, folders: Folders) -> ZooKeeperClient | None:
+    if cluster.metadata == "kraft" or cluster.voters == "static":
+        return None
+    return ZooKeeperClient(username=ENSEMBLE_LOGIN, password=_reference(folders.logins / ENSEMBLE_LOGIN))
 
 
 def _coordination(address: str, folders: Folders, authority: Path | None) -> Coordination:

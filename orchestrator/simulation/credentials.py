@@ -15,7 +15,8 @@ BROKERS = "broker"
 # dcctl's logins at what is not Kafka: names of its users there, and of the files with their passwords.
 REST_LOGIN = "connect"
 COORDINATION_LOGIN = "coordination"
-LOGINS = (REST_LOGIN, COORDINATION_LOGIN)
+ENSEMBLE_LOGIN = "ensemble"
+TLS_LOGINS = (REST_LOGIN, COORDINATION_LOGIN)
 SUPER_USERS = (OPERATOR, BROKERS)
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -49,6 +50,15 @@ def users(topology: Topology) -> tuple[str, ...]:
                 "give the application another principal",
             )
     return tuple(dict.fromkeys((*SUPER_USERS, *mirrors, *clients)))
+
+
+def logins(topology: Topology) -> tuple[str, ...]:
+    """dcctl's own at what is not Kafka, where a simulation asks who it is."""
+    members = (
+        cluster.voters == "dynamic" and cluster.metadata == "zookeeper"
+        for cluster in topology.clusters.values()
+    )
+    return (*(TLS_LOGINS if topology.is_encrypted else ()), *((ENSEMBLE_LOGIN,) if any(members) else ()))
 
 
 def create_secrets(folder: Path, names: tuple[str, ...]) -> dict[str, str]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import yaml
 
-from orchestrator.adapters.java.formatting import random_kafka_id
+from orchestrator.adapters.java.formatting import InitialVoter, random_kafka_id
 from orchestrator.estate.desired_topics import connect_topics, desired_topics
 from orchestrator.simulation import servers, zookeepers
 from orchestrator.simulation.addresses import OPERATOR, bootstrap
 from orchestrator.simulation.backend import Host, ServerProgram, Storage
 from orchestrator.simulation.completion import topology_text
-from orchestrator.simulation.credentials import REST_LOGIN, SUPER_USERS, user_of, write_worker_secrets
+from orchestrator.simulation.credentials import (
+    ENSEMBLE_LOGIN,
+    REST_LOGIN,
+    SUPER_USERS,
+    user_of,
+    write_worker_secrets,
+)
 from orchestrator.simulation.estate import ConnectWorker, KafkaNode, Server, ZooKeeperNode
 from orchestrator.simulation.folders import Folders
 from orchestrator.simulation.running import Simulation
@@ -142,6 +148,7 @@ class Installer:
         cluster_id = random_kafka_id()
         machines = self.simulation.machines
         voters = self.simulation.estate.controllers_of(cluster)
+        initial = self._initial_voters(cluster)
         for node in self.simulation.estate.nodes_of(cluster):
             files, data = self._host(node).files, f"{node.program}/data"
             tls = self.issuer.kafka(files, node.program, self._known_as(node)) if self.issuer else {}
@@ -157,8 +164,22 @@ class Installer:
                 )
                 for passwords in (self._engine_passwords(), self.passwords)
             )
-            storage = Storage(data, cluster_id, node.node_id)
+            storage = Storage(data, cluster_id, node.node_id, initial if node.is_controller else ())
             self._install_kafka(node, opened, closed=closed, storage=storage)
+
+    def _initial_voters(self, cluster: str) -> tuple[InitialVoter, ...]:
+        """With whom a dynamic quorum begins; the controllers themselves see to their addresses later."""
+        if self._cluster(cluster).voters == "static":
+            return ()
+        at = self.simulation.machines
+        return tuple(
+            InitialVoter(
+                voter.node_id,
+                str(at.address(voter, "controller", seen_from=voter.dc)),
+                random_kafka_id(),
+            )
+            for voter in self.simulation.estate.controllers_of(cluster)
+        )
 
     def _install_zookeeper_mode(self, cluster: str) -> None:
         machines = self.simulation.machines
@@ -167,8 +188,14 @@ class Installer:
         for server in ensemble:
             host, data = self._host(server), f"{server.program}/data"
             host.files.write(f"{data}/myid", f"{server.server_id}\n")
+            dynamic = self._dynamic_members(server, ensemble, is_hierarchical=is_hierarchical)
             settings = zookeepers.ensemble_properties(
-                server, ensemble, machines, is_hierarchical=is_hierarchical, data=host.files.place(data)
+                server,
+                ensemble,
+                machines,
+                is_hierarchical=is_hierarchical,
+                data=host.files.place(data),
+                dynamic=dynamic,
             )
             guard = self._site_guard(server, f"{server.program}/zoo.cfg")
             self._install_zookeeper(host, server.program, settings, site_guard=guard)
@@ -185,6 +212,20 @@ class Installer:
                 for passwords in (self._engine_passwords(), self.passwords)
             )
             self._install_kafka(node, opened, closed=closed, storage=None)
+
+    def _dynamic_members(
+        self, server: ZooKeeperNode, ensemble: Sequence[ZooKeeperNode], *, is_hierarchical: bool
+    ) -> zookeepers.DynamicMembers | None:
+        """Write the members of an ensemble that can be reconfigured; None where it cannot."""
+        if self._cluster(server.cluster).voters == "static":
+            return None
+        files, name = self._host(server).files, f"{server.program}/zoo.cfg.dynamic"
+        lines = zookeepers.member_lines(
+            server, ensemble, self.simulation.machines, is_hierarchical=is_hierarchical, is_dynamic=True
+        )
+        files.write(name, servers.java_properties(lines))
+        digest = zookeepers.superuser_digest(ENSEMBLE_LOGIN, self.logins[ENSEMBLE_LOGIN])
+        return zookeepers.DynamicMembers(files.place(name), digest)
 
     def _engine_passwords(self) -> dict[str, str]:
         """Of those who run the estate: all that a closed broker lets in."""

@@ -33,7 +33,7 @@ def kraft_properties(
     passwords: Mapping[str, str],
     tls: Mapping[str, str] = _NO_TLS,
 ) -> dict[str, str]:
-    """server.properties of a KRaft node in any role. The voters are static: `voters` are all controllers.
+    """server.properties of a KRaft node in any role. `voters` are all controllers.
 
     With the settings of an identity (`tls`) every listener is encrypted, the controllers' too.
 
@@ -44,11 +44,17 @@ def kraft_properties(
     controller = {}
     if node.is_controller:
         controller["CONTROLLER"] = str(at.binding(node, "controller", seen_from=node.dc))
-    quorum = [f"{v.node_id}@{at.address(v, 'controller', seen_from=node.dc)}" for v in voters]
+    addresses = {v.node_id: str(at.address(v, "controller", seen_from=node.dc)) for v in voters}
+    if cluster.voters == "dynamic":
+        # Who votes stands in the metadata log: these are where a node asks for it.
+        quorum = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
+    else:
+        listed = ",".join(f"{number}@{address}" for number, address in addresses.items())
+        quorum = {"controller.quorum.voters": listed}
     return {
         "process.roles": ",".join(role for role, has_role in roles.items() if has_role),
         "node.id": str(node.node_id),
-        "controller.quorum.voters": ",".join(quorum),
+        **quorum,
         "controller.listener.names": "CONTROLLER",
         "sasl.mechanism.controller.protocol": "PLAIN",
         **_listeners(node, at, passwords, _protocol(tls), controller),

@@ -14,6 +14,7 @@ from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.ports.services import ServicesSeen
+from orchestrator.ports.voter_sets import VoterSet
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.replication.engine import MirrorSettings
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -49,10 +50,10 @@ class ClusterView:
     now. `samples`: what a watcher at the place entered has recorded of a cluster from which no mirror leads
     there. `placement`: who has and who leads each partition of every topic. `reassigning`: partitions whose
     replicas are being moved. `min_insync`: `min.insync.replicas` in force, by topic. `voters`: of its
-    metadata quorum, as their hosts tell; `at_lost_sites`: which addresses of its servers at lost sites take
-    connections; `broker_ports`: whether brokers elsewhere do, while there is no quorum. `services`: of its
-    servers at lost sites, as their hosts tell. `replica_ends`: of
-    partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
+    metadata quorum, as their hosts tell; `voter_set`: as the quorum itself has them; `at_lost_sites`: which
+    addresses of its servers at lost sites take connections; `broker_ports`: whether brokers elsewhere do,
+    while there is no quorum. `services`: of its servers at lost sites, as their hosts tell. `replica_ends`:
+    of partitions that nobody leads, by broker, where its replica's log ends, or why nobody can tell;
     `stranded_ends`: the same of those that a lost site may go on leading for who does not wait for others.
     `cluster_id`: None where no broker answers, empty where it tells none.
     """
@@ -74,6 +75,7 @@ class ClusterView:
     reassigning: Part[frozenset[TopicPartition]] = _NOT_ASKED
     min_insync: Part[Mapping[str, int]] = _NOT_ASKED
     voters: Part[VotersSeen] = _NOT_ASKED
+    voter_set: Part[VoterSet] = _NOT_ASKED
     broker_ports: Part[Mapping[int, Listening]] = _NOT_ASKED
     at_lost_sites: Part[Mapping[str, Listening]] = _NOT_ASKED
     services: Part[ServicesSeen] = _NOT_ASKED

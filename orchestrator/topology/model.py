@@ -50,6 +50,7 @@ from orchestrator.topology.servers import (
     ConnectClient,
     InternalTopic,
     Nodes,
+    ZooKeeperClient,
 )
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "TopicName",
     "Topology",
     "Unknown",
+    "ZooKeeperClient",
 ]
 
 

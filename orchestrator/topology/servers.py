@@ -72,6 +72,16 @@ class ConnectClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class ZooKeeperClient:
+    """Who dcctl is to a cluster's own ZooKeeper ensemble, where it changes its members (digest scheme)."""
+
+    username: str | None = None
+    """The user, one who may change `/zookeeper/config`: the superuser, unless its rules were changed."""
+    password: str | None = None
+    """The password, by reference: `${env:NAME}` or `${file:PATH}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Cluster:
     """One Kafka cluster, in one data centre or stretched over several."""
 
@@ -84,6 +94,10 @@ class Cluster:
     quorum: Literal["hierarchical", "majority"] = "majority"
     """How ZooKeeper's voters are counted: each site's majority in more than half of the sites
     (`hierarchical`), or all together.
+    """
+    voters: Literal["static", "dynamic"] = "static"
+    """Whether voters of the metadata quorum can be removed and added while it lives: `dynamic` is KRaft's
+    `kraft.version` 1, and ZooKeeper's `reconfigEnabled` with a `dynamicConfigFile`.
     """
     combined: bool | None = None
     """Whether broker and controller share a process. By default they do inside one data centre, and not
@@ -101,6 +115,8 @@ class Cluster:
     """librdkafka properties for dcctl itself; secrets only by reference, `${env:NAME}` or `${file:PATH}`."""
     connect_client: ConnectClient | None = None
     """Who dcctl is to the REST interface of its Connect workers (HTTP basic authentication)."""
+    zookeeper_client: ZooKeeperClient | None = None
+    """Who dcctl is to the cluster's own ZooKeeper ensemble (digest scheme), to change its members."""
     mirror_client: Mapping[str, str] = field(default_factory=dict)
     """Java client properties with which mirrors reach this cluster, from either side; secrets are
     references to a configuration provider of the Connect worker, such as

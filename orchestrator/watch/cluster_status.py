@@ -67,7 +67,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
             for dc in described.datacenters
         ],
         "partitions": rows,
-        "quorum_without": None if state is None else list(quorum.forced.sites if quorum.forced else ()),
+        "quorum_without": None if state is None else list(quorum.without),
         "lowered": None if state is None else _lowered(state, cluster),
         "applications_at": None if state is None else _elsewhere(state, cluster),
         "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),

@@ -82,7 +82,7 @@ def look(config):
         "is_being_reconfigured": Path(path + ".next").exists(),
     }
     if "dataDir" in values:
-        found.update(zookeeper(values))
+        found.update(zookeeper(values, lines))
     elif "process.roles" in values:
         found.update(kraft(values))
     elif "zookeeper.connect" in values:
@@ -92,8 +92,11 @@ def look(config):
     return found
 
 
-def zookeeper(values):
-    """A server of an ensemble: its id, where its transactions end, and what it says of the quorum."""
+def zookeeper(values, lines):
+    """A server of an ensemble: its id, where its transactions end, and what it says of the quorum.
+
+    Where its members are dynamic, ZooKeeper takes the client port out of zoo.cfg: it stands in `lines`.
+    """
     data = Path(values["dataDir"])
     log = Path(values.get("dataLogDir") or data) / "version-2"
     state = data / "version-2"
@@ -102,11 +105,16 @@ def zookeeper(values):
         "id": int((data / "myid").read_text(encoding="utf-8")),
         "is_broker": False,
         "is_voter": True,
+        "is_dynamic": values.get("reconfigEnabled", "").lower() == "true",
         "epoch": int((state / "currentEpoch").read_text(encoding="utf-8")),
         "end": max(last_transaction(log), last_snapshot(state)),
     }
     host = values.get("clientPortAddress", "127.0.0.1")
     port = values.get("clientPort", "").partition(" ")[0]
+    for line in lines:
+        own = re.match(rf"\s*server\.{found['id']}\s*[=:].*;(?:(.+):)?(\d+)\s*$", line)
+        if own:
+            host, port = own[1] or "127.0.0.1", own[2]
     found.update(said_by(host, int(port)) if port.isdigit() else {"runs": None, "leads": None})
     return found
 
@@ -179,6 +187,7 @@ def kraft(values):
         "id": int(values["node.id"]),
         "is_broker": "broker" in roles,
         "is_voter": "controller" in roles,
+        "is_dynamic": "controller.quorum.voters" not in values,
         "epoch": epoch,
         "end": end,
         "runs": listens(values),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.ensemble import EnsembleServer, parse_ensemble
+from orchestrator.adapters.ensemble import EnsembleMembers, EnsembleServer, parse_ensemble
 
 
 def test_groups_and_client_addresses():
@@ -30,3 +30,30 @@ def test_groups_and_client_addresses():
 def test_lone_server_tells_nothing():
     """Its configuration node is empty."""
     assert parse_ensemble("") == ({}, {}, {})
+
+
+LINES = (
+    "server.1=a:2888:3888:participant;10.0.0.1:2181",
+    "server.2=b:2888:3888:participant;10.0.0.2:2181",
+    "server.3=c:2888:3888:observer;10.0.0.3:2181",
+    "group.1=1",
+    "group.2=2:3",
+    "weight.1=1",
+    "weight.2=1",
+    "version=10000000f",
+)
+
+
+def test_members_are_told_line_by_line():
+    """As a reconfiguration takes them again; the version is no part of them."""
+    found = EnsembleMembers.of(LINES)
+    assert (found.version, found.lines) == ("10000000f", LINES[:-1])
+    assert found.servers[2] == "b:2888:3888:participant;10.0.0.2:2181"
+    assert (found.voters, found.is_hierarchical) == (frozenset({1, 2}), True)
+    assert found.client_addresses[1] == "10.0.0.1:2181"
+
+
+def test_lines_of_some_members_alone():
+    """A group of which nobody is left is none."""
+    assert EnsembleMembers.of(LINES).of_these({2}) == [LINES[1], "group.2=2", LINES[6]]
+    assert EnsembleMembers.of(LINES).of_these({1, 2, 3}) == list(LINES[:-1])

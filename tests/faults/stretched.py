@@ -14,6 +14,7 @@ import pytest
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
+from orchestrator.topology.model import Topology
 from tests.drill.rehearsal import processes_of
 from tests.faults.estate import Estate
 from tests.layouts.test_quorum_forced import topology_of
@@ -23,12 +24,12 @@ _LOOK_S = 0.1
 
 
 @contextmanager
-def stretched(state: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> Iterator[Estate]:
+def stretched(state: Path, monkeypatch: pytest.MonkeyPatch, layout: str | Topology) -> Iterator[Estate]:
     """One cluster over several sites, without applications; nothing is left of it afterwards."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(state))
     estate = Estate(state)
     try:
-        simulation_up(topology_of(layout), watch=False)
+        simulation_up(topology_of(layout) if isinstance(layout, str) else layout, watch=False)
         yield estate
     finally:
         estate.command("sim", "down", "--all", "--yes")

@@ -14,6 +14,9 @@ from orchestrator.simulation.workload.scenario import TINY
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, stretched
 from tests.layouts.observed import assert_nothing_is_missing, topic_partitions
+from tests.layouts.test_evacuated import awaited
+from tests.layouts.test_living_quorum import topology_of as living
+from tests.layouts.test_living_quorum import voting
 from tests.layouts.writes import Writer
 
 _WITHIN_S = 120.0
@@ -39,7 +42,9 @@ FAILBACK = (
     "await-in-sync",
     "restore-min-insync",
 )
-IN_THE_MIDDLE = frozenset({"stop-voters", "form-quorum", "stop-returned-voters", "restore-quorum"})
+IN_THE_MIDDLE = frozenset(
+    {"stop-voters", "form-quorum", "stop-returned-voters", "restore-quorum", "drop-voters", "add-voters"}
+)
 
 
 @pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
@@ -59,6 +64,31 @@ def test_in_every_phase_there_and_back(layout: str, tmp_path: Path, monkeypatch:
             _killed_and_gone_on_with(estate, FAILBACK, "failback", "--yes")
             assert not writer.await_acks(time.time(), _WITHIN_S)
         assert list(before.differences(as_it_stands(simulation, "main"))) == []
+        assert_nothing_is_missing(simulation, "main", writer)
+
+
+@pytest.mark.parametrize("case", ["kraft", "zookeeper-groups"])
+def test_while_voters_are_taken_out_of_a_living_quorum_and_while_all_vote_again(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each step's beginning, and a moment into it; nothing acknowledged is missing."""
+    words = ("--attest-down", "dc1", "--drop-dead-voters")
+    with stretched(tmp_path / "state", monkeypatch, living(case)) as estate:
+        simulation = estate.simulation()
+        file, operator = str(simulation.topology_path), simulation.client_properties("main", "operator")
+        with Writer(operator, topic_partitions(simulation, "main")) as writer:
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+            before, members = as_it_stands(simulation, "main"), voting(simulation)
+            simulation.site("dc1").kill()
+            awaited(lambda: estate.command("failover", file, *words, "--dry-run").returncode == 0, _WITHIN_S)
+            _killed_and_gone_on_with(estate, ("drop-voters",), "failover", *words, "--yes")
+            assert len(voting(simulation)) == len(members) - 2
+            simulation.site("dc1").restart()
+            _killed_and_gone_on_with(estate, ("let-sites-run", "add-voters"), "failback", "--yes")
+            assert voting(simulation) == members
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+        differs = list(before.differences(as_it_stands(simulation, "main")))
+        assert [line for line in differs if not line.startswith("configuration of zookeeper")] == []
         assert_nothing_is_missing(simulation, "main", writer)
 
 

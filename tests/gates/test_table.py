@@ -54,8 +54,10 @@ OF_STRETCHED = {
     "tails-readable",
     "servers-told",
     "writes-go-on",
+    "voters-droppable",
 }
-"""Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
+"""Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`,
+`test_living_quorum.py`, the twin."""
 OF_PARTS = {"selection"}
 """Only where a part moves, or is away."""
 OF_ROUTES = {"groups-apart", "other-site", "routes-usable", "landing-alone", "landing-read"}

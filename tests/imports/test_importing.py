@@ -365,3 +365,13 @@ def test_the_limit_of_a_mirror_comes_back() -> None:
     assert (found.managed, found.max_bytes_per_s) == (True, None)
     hidden = with_cluster(observed, "east", quotas=None, unknown={"quotas": "no right"})
     assert any("no right" in note for note in imported_topology(seen(limited, hidden)).notes)
+
+
+def test_dynamic_voters_of_kraft_are_written() -> None:
+    """Of an ensemble nobody tells."""
+    found = seen(_PASSIVE, as_described(_PASSIVE))
+    imported = imported_topology(_cluster(found, "west", has_dynamic_voters=True))
+    assert {name: one.voters for name, one in imported.topology.clusters.items()} == {
+        "west": "dynamic",
+        "east": "static",
+    }

@@ -66,10 +66,10 @@ def test_three_voters_that_are_the_whole_quorum_can_lose_one(layout: str) -> Non
     """Their files have no groups any more; before the plan, none of them could be missed."""
     file = load_topology(TOPOLOGIES / f"{layout}.yaml")
     placement = Placement({}, {}, frozenset())
-    alone = Done(placement=placement, min_insync={}, lost=("dc1",), is_alone=True)
+    alone = Done(placement=placement, min_insync={}, lost=("dc1",), without=("dc1",))
     said = margin_in_words(margin_of(file, "main", alone))
     assert said == "then the loss of dc2 would stop changes of metadata"
-    assert margin_of(file, "main", replace(alone, is_alone=False)) == ()
+    assert margin_of(file, "main", replace(alone, without=())) == ()
 
 
 @pytest.mark.parametrize(

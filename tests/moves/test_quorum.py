@@ -157,3 +157,27 @@ def test_no_password_of_a_file_is_told(tmp_path: Path) -> None:
     found = VOTERS.looked_at({"controller-104": {"config": str(config)}})
     assert "__cluster_metadata-0" in found["controller-104"]["problem"]
     assert "No such file" in VOTERS.looked_at({"x": {"config": str(tmp_path / "none")}})["x"]["problem"]
+
+
+def test_a_server_whose_members_are_dynamic_is_asked_at_the_port_of_its_own_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper takes `clientPort` out of zoo.cfg as it begins."""
+    asked: list[tuple[str, int]] = []
+
+    def said_by(host: str, port: int) -> dict[str, bool]:
+        asked.append((host, port))
+        return {"runs": True, "leads": False}
+
+    monkeypatch.setattr(VOTERS, "said_by", said_by)
+    version = tmp_path / "version-2"
+    version.mkdir()
+    (tmp_path / "myid").write_text("2\n")
+    (version / "currentEpoch").write_text("1")
+    members = tmp_path / "zoo.cfg.dynamic.100000000"
+    members.write_text("server.1=a:1:2:participant;10.0.0.1:21\nserver.2=b:1:2:participant;10.0.0.2:22\n")
+    config = tmp_path / "zoo.cfg"
+    config.write_text(f"dataDir={tmp_path}\nreconfigEnabled=true\ndynamicConfigFile={members}\n")
+    found = VOTERS.look(str(config))
+    assert asked == [("10.0.0.2", 22)]
+    assert (found["file"], found["is_dynamic"], found["runs"]) == (str(members), True, True)

@@ -129,3 +129,15 @@ def test_worker_configuration_holds_no_password(topology: Topology, estate: Esta
 def test_backslashes_survive_the_properties_file() -> None:
     """A regular expression reaches the server as it was."""
     assert servers.java_properties({"topics": r"a\.b"}) == "topics=a\\\\.b\n"
+
+
+def test_dynamic_voters_stand_in_no_file() -> None:
+    """A node asks any controller who votes."""
+    topology = kraft_2dc()
+    estate, main = planned_estate(topology), replace(topology.clusters["main"], voters="dynamic")
+    voters = estate.controllers_of("main")
+    properties = servers.kraft_properties(
+        voters[0], voters, main, Loopback(estate), data=Path("/d"), passwords=PASSWORDS
+    )
+    assert "controller.quorum.voters" not in properties
+    assert properties["controller.quorum.bootstrap.servers"].count(",") == 5

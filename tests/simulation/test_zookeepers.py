@@ -45,3 +45,23 @@ def test_brokers_ask_their_own_site() -> None:
     own = {f"127.0.0.1:{at.ports[f'dc2/{one.program}/client']}" for one in ensemble if one.dc == "dc2"}
     assert set(zookeepers.client_addresses("dc2", ensemble, at).split(",")) == own
     assert len(zookeepers.client_addresses("dc9", ensemble, at).split(",")) == 6
+
+
+def test_members_that_can_be_reconfigured_stand_in_a_file_of_their_own() -> None:
+    """With the client port of each; who may change them is known by a digest alone."""
+    topology = zookeeper_2dc()
+    estate = planned_estate(topology)
+    ensemble, at = estate.zookeepers, Loopback(estate)
+    digest = zookeepers.superuser_digest("super", "secret")
+    dynamic = zookeepers.DynamicMembers(Path("/d/zoo.cfg.dynamic"), digest)
+    settings = zookeepers.ensemble_properties(
+        ensemble[0], ensemble, at, is_hierarchical=True, data=Path("/d"), dynamic=dynamic
+    )
+    assert settings["dynamicConfigFile"] == "/d/zoo.cfg.dynamic"
+    assert settings["reconfigEnabled"] == "true"
+    assert "secret" not in "".join(settings.values())
+    assert not [key for key in settings if key.startswith(("server.", "group.", "clientPort"))]
+    lines = zookeepers.member_lines(ensemble[0], ensemble, at, is_hierarchical=True, is_dynamic=True)
+    port = at.ports[f"dc1/{ensemble[0].program}/client"]
+    assert lines["server.1"].endswith(f":participant;127.0.0.1:{port}")
+    assert lines["group.2"] == "4:5:6"

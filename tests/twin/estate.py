@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,8 @@ from orchestrator.adapters.zookeeper import Coordination as Ensemble
 from orchestrator.applications.spark.ports import CheckpointFolders
 from orchestrator.errors import ConnectError, CoordinationError
 from orchestrator.mirrors.mirrormaker2.connectors import desired_connectors
+from orchestrator.ports.servers import Kafka
+from orchestrator.ports.voter_sets import VoterSets
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.live.holds import HOLDS_PATH
 from orchestrator.runs.live.servers import Servers
@@ -19,6 +21,7 @@ from orchestrator.runs.ports import port_of
 from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Consumer, Coordination, Topology
+from orchestrator.verbs.live.voter_sets import KraftVoters
 from tests.twin.applications import Applications, TwinPlaybooks
 from tests.twin.brokers import TwinAccess, TwinEachBroker, TwinLogEnds, TwinReplicaEnds
 from tests.twin.checkpoints import TwinCheckpoints
@@ -30,6 +33,7 @@ from tests.twin.guards import TwinGuards
 from tests.twin.kafka import TwinKafka
 from tests.twin.record import Record
 from tests.twin.services import TwinServices
+from tests.twin.voter_sets import TwinEnsembleVoters
 from tests.twin.watching import TwinWatcher
 
 _TICK_S = 0.5
@@ -78,6 +82,11 @@ class TwinServers:
 
     def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> TwinReplicaEnds:  # noqa: ARG002
         return TwinReplicaEnds(*self._of(name))
+
+    def voter_set(self, topology: Topology, name: str, kafka: Callable[[], Kafka]) -> VoterSets:
+        if topology.clusters[name].metadata == "kraft":
+            return KraftVoters(kafka)
+        return TwinEnsembleVoters(self.estate.clusters[name], self.estate.record)
 
     def each_broker(self, topology: Topology, name: str) -> TwinEachBroker:  # noqa: ARG002
         return TwinEachBroker(*self._of(name))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 
 from orchestrator.errors import ClusterError
-from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, NewTopic, Quorum, Voter
+from orchestrator.ports.admin_values import ActiveProducer, ConfigKind, Features, NewTopic, Quorum, Voter
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.ports.servers import Record as ReadRecord
 from orchestrator.values import (
@@ -51,12 +51,53 @@ class TwinKafka(Asked):
             self.crew.pass_time(timeout_s)
             raise self.error(doing, "Timeout")
         end = cluster.log_end
-        voters = tuple(
-            Voter(number, end if voter.runs else 0, now_s if voter.runs else now_s - 60)
+        voting = voters_of.keys() if cluster.quorum.voting is None else cluster.quorum.voting
+        told = {
+            number: Voter(
+                number, end if voter.runs else 0, now_s if voter.runs else now_s - 60, voter.directory_id
+            )
             for number, voter in voters_of.items()
-        )
+        }
+        voters = tuple(told[number] for number in sorted(voting))
         observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
-        return Quorum(up[0], end, voters, observers)
+        observers += tuple(one for number, one in told.items() if number not in voting)
+        leader = next((number for number in up if voters_of[number].leads), up[0])
+        endpoints = {number: (f"CONTROLLER://{voters_of[number].address}",) for number in voting}
+        return Quorum(leader, end, voters, observers, endpoints)
+
+    def features(self, timeout_s: float = 15.0) -> Features:
+        self.reached("asking for its features", timeout_s)
+        is_dynamic = self.cluster.metadata == "kraft" and self.cluster.quorum.voting is not None
+        return Features({"kraft.version": int(is_dynamic)}, {"kraft.version": 1})
+
+    def remove_voter(self, number: int, directory_id: str, timeout_s: float = 30.0) -> None:
+        self._change_voters("remove voter", number, directory_id, timeout_s)
+
+    def add_voter(
+        self, number: int, directory_id: str, endpoints: Iterable[str], timeout_s: float = 30.0
+    ) -> None:
+        assert tuple(endpoints) == (f"CONTROLLER://{self.cluster.quorum.voters[number].address}",)
+        self._change_voters("add voter", number, directory_id, timeout_s)
+
+    def _change_voters(self, verb: str, number: int, directory_id: str, timeout_s: float) -> None:
+        self.reached(verb, timeout_s)
+        quorum = self.cluster.quorum
+        if not self.cluster.has_quorum:
+            self.crew.pass_time(timeout_s)
+            raise self.error(verb, "Timeout")
+        if quorum.voters[number].directory_id != directory_id:
+            raise self.error(verb, "VoterNotFound")
+        if verb == "add voter" and not quorum.voters[number].runs:
+            raise self.error(verb, "RequestTimedOut")
+        voting = quorum.voting or frozenset()
+        now = voting - {number} if verb == "remove voter" else voting | {number}
+        self.record.do(
+            verb,
+            self.name,
+            str(number),
+            lambda: quorum.change(now),
+            failed=lambda why: self.error(f"{verb}: {why}", "_TIMED_OUT"),
+        )
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], timeout_s: float = 15.0

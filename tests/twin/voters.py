@@ -59,6 +59,8 @@ class TwinVoter:
     leader_epoch: int = -1
     is_broker: bool = False
     claims: int | None = None
+    directory_id: str = ""
+    is_dynamic: bool = False
 
     @property
     def server(self) -> str:
@@ -97,6 +99,7 @@ class TwinVoter:
             runs=self.runs,
             leads=self.leads if self.runs else None,
             leader_epoch=self.leader_epoch,
+            is_dynamic=self.is_dynamic,
         )
 
     def told(self) -> dict[str, Any]:
@@ -135,10 +138,17 @@ def _listed(text: str) -> frozenset[int]:
 
 @dataclass
 class TwinQuorum:
-    """All voters of a cluster. `seconds`: quorums beside another one, each by its voters: none may ever be."""
+    """All voters of a cluster. `seconds`: quorums beside another one, each by its voters: none may ever be.
+
+    `voting`: of a dynamic quorum, who votes as it has committed; `is_grouped`: by sites. `version`: how often
+    that was changed.
+    """
 
     voters: dict[int, TwinVoter]
     epoch: int = 1
+    voting: frozenset[int] | None = None
+    is_grouped: bool = False
+    version: int = 0
     seconds: list[frozenset[int]] = field(default_factory=list)
     lost_changes: list[str] = field(default_factory=list)
 
@@ -153,14 +163,19 @@ class TwinQuorum:
             number: TwinVoter(number, site, _file(number, numbered, kind, is_hierarchical), kind)
             for number, site in numbered.items()
         }
+        is_dynamic = described.voters == "dynamic"
         for voter in voters.values():
             voter.loaded = voter.text
-        found = cls(voters)
+            voter.is_dynamic, voter.directory_id = is_dynamic, f"log-{voter.number}"
+        found = cls(voters, voting=frozenset(voters) if is_dynamic else None, is_grouped=is_hierarchical)
         found.elect()
         return found
 
     def members(self) -> frozenset[int]:
         """Who is in the quorum: running voters of one list that are a majority of it. Empty without one."""
+        if self.voting is not None:
+            voting = {number for number in self.voting if self.voters[number].runs}
+            return frozenset(voting) if self._is_quorum(voting, self.voting) else frozenset()
         found = []
         for listed in {voter.listed for voter in self.voters.values() if voter.runs}:
             running = {n for n, v in self.voters.items() if v.runs and v.listed == listed and n in listed}
@@ -171,7 +186,8 @@ class TwinQuorum:
         return found[0] if found else frozenset()
 
     def _is_quorum(self, running: Collection[int], listed: Collection[int]) -> bool:
-        if not any(self.voters[number].has_groups for number in running):
+        has_groups = any(self.voters[number].has_groups for number in running)
+        if not (has_groups if self.voting is None else self.is_grouped):
             return 2 * len(running) > len(listed)
         sites = {self.voters[number].site for number in listed}
         whole = 0
@@ -179,6 +195,16 @@ class TwinQuorum:
             group = [number for number in listed if self.voters[number].site == site]
             whole += 2 * sum(number in running for number in group) > len(group)
         return 2 * whole > len(sites)
+
+    def change(self, voting: Collection[int], *, is_grouped: bool = False) -> None:
+        """The quorum commits who votes from here on."""
+        self.voting, self.is_grouped = frozenset(voting), is_grouped
+        self.version += 1
+        sites = {number: self.voters[number].site for number in sorted(voting)}
+        for voter in self.voters.values():
+            if voter.runs and voter.kind == "zookeeper":  # each writes what was committed into its file
+                voter.text = voter.loaded = _file(voter.number, sites, voter.kind, is_grouped)
+        self.elect()
 
     def set_started(self, voter: TwinVoter, is_started: bool) -> None:
         """Its service manager starts or stops it. Whoever runs has the file with which it was started."""
@@ -199,7 +225,7 @@ class TwinQuorum:
         if not members or any(self.voters[number].leads for number in members):
             self._follow(members)
             return
-        listed = self.voters[min(members)].listed
+        listed = self.voters[min(members)].listed if self.voting is None else self.voting
         by_reach = sorted(members, key=lambda n: (self.voters[n].epoch, self.voters[n].end))
         could = [
             n

@@ -149,6 +149,16 @@ class KafkaCluster(LibrdkafkaCluster):
         """The KRaft quorum, as its leader sees it. Raises in ZooKeeper mode (`UnsupportedVersion`)."""
         return self._java_admin().describe_quorum(timeout_s)
 
+    def remove_voter(self, number: int, directory_id: str, timeout_s: float = 30.0) -> None:
+        """Take one controller out of a dynamic KRaft quorum, which has to live. Kafka takes one at a time."""
+        self._java_admin().remove_voter(number, directory_id, timeout_s)
+
+    def add_voter(
+        self, number: int, directory_id: str, endpoints: Iterable[str], timeout_s: float = 30.0
+    ) -> None:
+        """Let one controller vote that follows already; `endpoints` are its `LISTENER://host:port`."""
+        self._java_admin().add_voter(number, directory_id, endpoints, timeout_s)
+
     def list_reassignments(self, timeout_s: float = 15.0) -> frozenset[TopicPartition]:
         """Every partition whose replicas are being moved."""
         return self._java_admin().list_reassignments(timeout_s)

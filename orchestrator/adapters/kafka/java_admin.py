@@ -173,6 +173,29 @@ class JavaAdmin(JavaReader):
             "partition", doing, {k: e for k, e in errors.items() if error_name(e) not in _AS_IT_IS}
         )
 
+    def remove_voter(self, number: int, directory_id: str, timeout_s: float = 30.0) -> None:
+        """Take one controller out of a dynamic KRaft quorum, which has to live. Kafka takes one at a time."""
+        doing = f"removing controller {number} from the voters"
+        with self._asking(doing) as ask:
+            options = ask.options("RemoveRaftVoter", timeout_s)
+            directory = ask.common.Uuid.fromString(directory_id)
+            ask.answer(ask.admin.removeRaftVoter(number, directory, options).all(), timeout_s)
+
+    def add_voter(
+        self, number: int, directory_id: str, endpoints: Iterable[str], timeout_s: float = 30.0
+    ) -> None:
+        """Let one controller vote that follows already; `endpoints` are its `LISTENER://host:port`."""
+        doing = f"adding controller {number} to the voters"
+        with self._asking(doing) as ask:
+            told = ask.java.java.util.HashSet()
+            for endpoint in endpoints:
+                listener, _, address = endpoint.partition("://")
+                host, _, port = address.rpartition(":")
+                told.add(ask.classes.RaftVoterEndpoint(listener, host, int(port)))
+            options = ask.options("AddRaftVoter", timeout_s)
+            directory = ask.common.Uuid.fromString(directory_id)
+            ask.answer(ask.admin.addRaftVoter(number, directory, told, options).all(), timeout_s)
+
     def create_acls(self, rules: Iterable[Acl], timeout_s: float = 30.0) -> None:
         """Create access rules; those that exist stay."""
         self._change_acls(rules, "creating ACLs", is_deleting=False, timeout_s=timeout_s)

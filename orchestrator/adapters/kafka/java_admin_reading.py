@@ -23,6 +23,8 @@ from orchestrator.values import DEFAULT_OWNER, Acl, QuotaOwner, TopicPartition
 
 # Set on the topic itself; all other sources are the brokers' settings and Kafka's defaults.
 _OWN_SOURCE = "DYNAMIC_TOPIC_CONFIG"
+# `Uuid.ZERO_UUID`: of voters that are a static list nobody knows a directory.
+_NO_DIRECTORY = "A" * 22
 
 
 class JavaReader(JavaConnection):
@@ -152,9 +154,8 @@ class JavaReader(JavaConnection):
             tuple(sorted(_voter(member) for member in found["voters"])),
             tuple(sorted(_voter(member) for member in found["observers"])),
             {
-                int(number): node["endpoints"][0]["host"]
+                int(number): tuple(_endpoint(row) for row in node["endpoints"])
                 for number, node in (found.get("nodes") or {}).items()
-                if node["endpoints"]
             },
         )
 
@@ -251,11 +252,18 @@ def _owner(entries: Mapping[str, str | None], kind: str) -> str | None:
 
 
 def _voter(member: Mapping[str, Any]) -> Voter:
+    directory_id = member.get("replicaDirectoryId") or ""
     return Voter(
         member["replicaId"],
         member["logEndOffset"],
         _seconds(member["lastFetchTimestamp"]),
+        "" if directory_id == _NO_DIRECTORY else directory_id,
     )
+
+
+def _endpoint(row: Mapping[str, Any]) -> str:
+    # Before 4.2 the listener was called a name.
+    return f"{row.get('listener') or row.get('name')}://{row['host']}:{row['port']}"
 
 
 def _producer(state: Mapping[str, Any]) -> ActiveProducer:

@@ -26,6 +26,7 @@ from orchestrator.estate.observed import (
     observed_connectors,
     observed_topics,
 )
+from orchestrator.ports.servers import Kafka
 from orchestrator.topology.model import Topology
 
 T = TypeVar("T")
@@ -161,9 +162,9 @@ def observed_quorum(cluster: KafkaCluster) -> ObservedQuorum:
     return ObservedQuorum(kind="zookeeper", voters=voters, observers=observers, leader=ensemble.leader_id)
 
 
-def zookeeper_hosts(cluster: KafkaCluster) -> str:
+def zookeeper_hosts(cluster: Kafka) -> str:
     """The ensemble's addresses as the brokers have them, `host:port,…`. Raises where none says so."""
-    ids = [str(broker.broker_id) for broker in cluster.describe_cluster(CALL_TIMEOUT_S).brokers]
+    ids = [str(broker) for broker in cluster.brokers(CALL_TIMEOUT_S)]
     configs = cluster.configs("broker", ids, CALL_TIMEOUT_S)
     # Each broker may know its own site's servers alone; asked is whichever answers.
     hosts = [host for config in configs.values() for host in _hosts(config.get("zookeeper.connect", ""))]

@@ -98,7 +98,8 @@ def _look(provisional: Topology, place: LookAt) -> SeenCluster:
 
 
 def _look_closer(seen: SeenCluster, place: LookAt, cluster: KafkaCluster) -> SeenCluster:
-    is_kraft = "metadata.version" in cluster.features(CALL_TIMEOUT_S).finalized
+    levels = cluster.features(CALL_TIMEOUT_S).finalized
+    is_kraft = "metadata.version" in levels
     seen = replace(
         seen,
         metadata="kraft" if is_kraft else "zookeeper",
@@ -107,7 +108,8 @@ def _look_closer(seen: SeenCluster, place: LookAt, cluster: KafkaCluster) -> See
         groups=_groups(cluster),
     )
     if is_kraft:
-        return replace(seen, voter_hosts=_controller_hosts(cluster))
+        is_dynamic = levels.get("kraft.version", 0) > 0
+        return replace(seen, voter_hosts=_controller_hosts(cluster), has_dynamic_voters=is_dynamic)
     try:
         ensemble = describe_ensemble(place.zookeeper or zookeeper_hosts(cluster))
     except CoordinationError:

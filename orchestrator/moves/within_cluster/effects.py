@@ -20,6 +20,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     StartRest,
     StopVoters,
 )
+from orchestrator.moves.within_cluster.quorum.membership import AddVoters, DropVoters
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.services import StartServices, StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
@@ -28,9 +29,11 @@ from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.runs.registry import Registry
 
 WITHIN_CLUSTER_EFFECTS = Registry(
+    AddVoters,
     AwaitInSync,
     AwaitLeaders,
     CountTails,
+    DropVoters,
     ElectPreferred,
     ElectUnclean,
     FenceSite,

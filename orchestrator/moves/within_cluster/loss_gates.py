@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.moves.within_cluster.margin import VotersUp, voters_up
+from orchestrator.moves.within_cluster.margin import VotersUp, deciding, voters_up
 from orchestrator.moves.within_cluster.order import brokers_at, without_rack
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
@@ -114,7 +114,12 @@ def must_form_quorum(topology: Topology, cluster: str, sites: Sequence[str], quo
     """Whether the voters that are left have to become the whole quorum, and can by the file."""
     if not sites or quorum.formed is not None:
         return False
-    return control_plane(topology, cluster, sites)[0] == "needs-procedure"
+    return control_plane(_voting(topology, cluster, quorum), cluster, sites)[0] == "needs-procedure"
+
+
+def _voting(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
+    """The file without voters that were taken out of a living quorum: these decide nothing any more."""
+    return deciding(topology, cluster, Quorum(dropped=quorum.dropped))
 
 
 def continuing(
@@ -124,6 +129,7 @@ def continuing(
     if not sites:
         return ()
     forced = quorum.forced.sites if quorum.forced is not None else ()
+    topology = _voting(topology, cluster, quorum)
     plane, reason = control_plane(topology, cluster, tuple(dict.fromkeys([*sites, *forced])))
     formed = quorum.generation if quorum.is_without(sites) else 0
     if plane == "continues" and not formed:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
 from orchestrator.moves.within_cluster.services import StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite
+from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
@@ -19,7 +21,7 @@ from orchestrator.values import TopicPartition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossWay:
     """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
-    `unasked`: why no host there is asked to stop its services.
+    `unasked`: why no host there is asked to stop its services; `dropped`: dead voters that are taken out.
     """
 
     cluster: str
@@ -34,6 +36,7 @@ class LossWay:
     unclean: tuple[TopicPartition, ...]
     to_lower: dict[str, int]
     stays: tuple[str, ...]
+    dropped: tuple[Member, ...] = ()
 
 
 def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list[After]:
@@ -62,6 +65,10 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
             lowered = book.add(lower, after=order)
             order = [behind(lowered, because="what was asked for is looked at")]
         written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+    if way.dropped:
+        with book.section("dead voters", on_failure="stop"):
+            order = [behind(written, because="writes do not wait for it")]
+            book.add(DropVoters(cluster=cluster, sites=way.sites, voters=way.dropped), after=order)
     return [behind(written, because="who writes is started once writes are taken")]
 
 

@@ -54,8 +54,10 @@ class _Next:
 
 
 def members_of(described: Cluster, quorum: Quorum) -> Cluster:
-    """The cluster with the voters alone that decide: where survivors are the whole quorum, these."""
-    return described if quorum.forced is None else members_without(described, quorum.forced.sites)
+    """The cluster with the voters alone that decide: where survivors are the whole quorum, or dead voters
+    were taken out, those that are left.
+    """
+    return members_without(described, quorum.without) if quorum.without else described
 
 
 def deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:

@@ -25,20 +25,20 @@ class Done:
     """A cluster once a plan is done.
 
     `placement`: who is in sync and up then; `min_insync`: by topic, as it is then. `lost`: sites that are
-    lost; `is_alone`: the voters that are left are the whole quorum.
+    lost; `without`: those whose voters are none any more.
     """
 
     placement: Placement
     min_insync: Mapping[str, int]
     lost: Collection[str] = ()
-    is_alone: bool = False
+    without: Collection[str] = ()
 
 
 def margin_of(topology: Topology, cluster: str, done: Done) -> tuple[NextStop, ...]:
     """Each next single loss that would stop what goes on then. Every voter that is left is taken to be up."""
     described = topology.clusters[cluster]
-    if done.is_alone:
-        described = members_without(described, done.lost)
+    if done.without:
+        described = members_without(described, done.without)
         topology = replace(topology, clusters={**topology.clusters, cluster: described})
     voting = {site: count for site, count in voters_by_site(described).items() if site not in done.lost}
     return margin_now(topology, cluster, done.placement, done.min_insync, voting=voting, quorum=Quorum())

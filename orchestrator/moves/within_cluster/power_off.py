@@ -85,9 +85,11 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
     cluster, site = request.cluster, request.site
     refuse_unknown_topics(request.lower_min_insync, placement_of(seen, cluster).topics)
     its, described = _looked_at(topology, seen, request, them), topology.clusters[cluster]
-    lost = {site, *sites_off_of(seen, cluster)}
     then = Done(
-        placement=its.then, min_insync={**its.min_insync, **its.to_lower}, lost=lost, is_alone=its.forms
+        placement=its.then,
+        min_insync={**its.min_insync, **its.to_lower},
+        lost={site, *sites_off_of(seen, cluster)},
+        without={*its.quorum.without, *((site,) if its.forms else ())},
     )
     margin = margin_of(topology, cluster, then)
     gates = (

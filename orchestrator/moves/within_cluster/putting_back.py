@@ -27,6 +27,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     quorum_formed,
 )
+from orchestrator.moves.within_cluster.quorum.membership import AddVoters
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
@@ -35,7 +36,7 @@ from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_retur
 from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.ports.services import ServiceState
 from orchestrator.ports.voters import VotersSeen
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered, VotersDropped
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import GateResult, Plan
@@ -65,7 +66,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or services or home.going or home.forgotten)
+        and not (is_forced or off or services or quorum.dropped or home.going or home.forgotten)
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
@@ -74,7 +75,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         done += "; --keep-tails keeps nothing: no site is off" if request.keep_tails else ""
     book, order = Runbook(), list[After]()
     voters = view.voters.value
-    is_to_do = not is_done(gates, done)
+    is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
     if quorum.formed is not None and voters is not None and _are_all(voters, described):
@@ -83,7 +84,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
             order = [behind(whole, because="brokers that were away need the quorum")]
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
-            order = _let_run(book, cluster, services, off, order)
+            order = let_run = _let_run(book, cluster, services, off, order)
             synced = book.add(AwaitInSync(cluster=cluster), after=order)
             order = [behind(synced, because="every replica is in sync, and counts again")]
     if is_to_do:
@@ -91,10 +92,13 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
                 go_home(book, them, home, cluster, after=order)
-    lost = quorum.forced.sites if quorum.forced is not None else ()
-    sites = dict.fromkeys([*lost, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())])
+        if quorum.dropped is not None:
+            _vote_again(book, quorum.dropped, let_run)
+    sites = dict.fromkeys(
+        [*quorum.without, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())]
+    )
     where = f" at {listed(sites)}" if sites else ""
-    whole_again = "; all voters are one quorum again" if is_forced else ""
+    whole_again = "; all voters are one quorum again" if quorum.without else ""
     facts = {
         "way": f"Lead {cluster} as before{where}{whole_again}{home.said}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
@@ -104,6 +108,15 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         "applications_left": dict(home.left_out),
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+
+
+def _vote_again(book: Runbook, dropped: VotersDropped, after: Sequence[After]) -> None:
+    """The last section, so that nothing else waits for a voter that is not back. Its step waits for nobody
+    else: a ZooKeeper server that knows that it was taken out cannot be restarted before it is in again.
+    """
+    with book.section("all voters", on_failure="stop"):
+        add = AddVoters(cluster=dropped.cluster, voters=dropped.voters, lines=dropped.lines)
+        book.add(add, after=after)
 
 
 def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -> list[After]:
@@ -222,8 +235,17 @@ def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[st
     guards: Mapping[str, SiteGuardSaid] = {}
     if seen.coordination.value is not None:
         guards = seen.coordination.value.site_guards.get(cluster, {})
-    placement, answering = seen.cluster(cluster).placement, returned_sites(seen, cluster)
-    return sites_returned(placement, guards, cluster, described, off, answering=answering)
+    view = seen.cluster(cluster)
+    told = view.voters.value.voters.values() if view.voters.value is not None else ()
+    return sites_returned(
+        view.placement,
+        guards,
+        cluster,
+        described,
+        off,
+        answering=returned_sites(seen, cluster),
+        voters_up={voter.site for voter in told if voter.runs},
+    )
 
 
 def _are_all(voters: VotersSeen, described: Cluster) -> bool:

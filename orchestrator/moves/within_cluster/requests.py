@@ -89,6 +89,7 @@ class SiteLossRequest(ClusterRequest):
     accept_unclean: AcceptUnclean | None = None
     accept_margin: bool = False
     accept_unproven: bool = False
+    drop_dead_voters: bool = False
 
     @property
     def command(self) -> str:
@@ -107,6 +108,8 @@ class SiteLossRequest(ClusterRequest):
             words.append("--accept-margin")
         if self.accept_unproven:
             words.append("--accept-unproven")
+        if self.drop_dead_voters:
+            words.append("--drop-dead-voters")
         return " ".join(words)
 
 

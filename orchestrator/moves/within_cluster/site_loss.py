@@ -16,7 +16,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     site_attested,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import margin_as_json
+from orchestrator.moves.within_cluster.margin import margin_as_json, members_without
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -27,6 +27,11 @@ from orchestrator.moves.within_cluster.planning import (
     plan_of,
     quorum_of,
     sites_off_of,
+)
+from orchestrator.moves.within_cluster.quorum.dead_voters import (
+    dead_voters,
+    refuse_static,
+    voters_droppable,
 )
 from orchestrator.moves.within_cluster.quorum.gates import (
     UNSUPPORTED,
@@ -56,6 +61,7 @@ from orchestrator.moves.within_cluster.writes import (
     unsettled,
 )
 from orchestrator.ports.servers import Placement
+from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan
@@ -71,6 +77,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     """What the loss of these sites asks for now. Raises `UsageError` for a topic named that is not there."""
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     quorum = quorum_of(seen, cluster)
+    refuse_static(cluster, topology.clusters[cluster], is_asked=request.drop_dead_voters)
     forms = must_form_quorum(topology, cluster, sites, quorum)
     is_alone = forms or quorum.is_without(sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
@@ -93,7 +100,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
         settings,
+        *_droppable(view, described, request, quorum, is_alone=is_alone),
     )
+    dropped = _dropped(view, described, request, quorum) if not is_alone else ()
     unclean = (
         tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
     )
@@ -106,7 +115,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         placement=as_if_led(placement, unclean),
         min_insync={**min_insync, **to_lower},
         lost={*sites, *forced},
-        is_alone=is_alone,
+        without={*quorum.without, *(sites if is_alone or dropped else ())},
     )
     margin = margin_of(topology, cluster, then)
     word = request.lower_min_insync
@@ -115,7 +124,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     waiting = unsettled(placement)
     voters = _survivors(view, sites)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
-    is_fenced = set(with_brokers(described, sites)) <= set(sites_off_of(seen, cluster))
+    is_fenced = {*with_brokers(described, sites), *(sites if dropped else ())} <= set(
+        sites_off_of(seen, cluster)
+    )
     unled = all_away(placement)
     waits = Waiting(unwritten=stays, unled={tp.topic for tp in unled})
     away_from = leaving(
@@ -126,7 +137,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         Sites(left=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
         waits,
     )
-    is_whole = not (waiting or needed or forms or halted_voters or away_from.going) and is_fenced
+    is_whole = is_fenced and not (waiting or needed or forms or halted_voters or dropped or away_from.going)
     away = listed(dict.fromkeys(tp.topic for tp in unled))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
     done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
@@ -143,6 +154,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         unclean=unclean,
         to_lower=to_lower,
         stays=stays,
+        dropped=dropped,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
@@ -150,13 +162,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         if away_from.going:
             with book.section("applications", on_failure="stop"):
                 go_elsewhere(book, them, away_from, after=written, stops=False, waiting=waits)
-    rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
-    said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
-    said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
-    said += f"; writes to {listed(stays)} wait for the site" if stays else ""
-    said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
-    said += f"; whoever has most leads {listed(map(str, unclean))}, and lacks records" if unclean else ""
-    said += away_from.said
+    said = _in_words(way, min_insync, away) + away_from.said
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
         "when_done": f"{cluster} goes on without {listed(sites)}{said}",
@@ -172,9 +178,27 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
+        "voters_dropped": [voter.number for voter in dropped],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+
+
+def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
+    """What is done beside going on, and what waits: parts of a sentence.
+
+    `away`: topics of which some partition has no replica elsewhere.
+    """
+    rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
+    ids = listed(str(voter.number) for voter in way.dropped)
+    said = f"; {listed(sorted(way.voters.voters))} become its whole metadata quorum" if way.forms else ""
+    said += f"; dead voters are taken out of its quorum: {ids}" if ids else ""
+    said += f"; min.insync.replicas lowered: {rows}" if rows else ""
+    said += f"; writes to {listed(way.stays)} wait for the site" if way.stays else ""
+    said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
+    if way.unclean:
+        said += f"; whoever has most leads {listed(map(str, way.unclean))}, and lacks records"
+    return said
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
@@ -193,11 +217,12 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *_of_voters(view, described, request, left, quorum),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
+        *_droppable(view, described, request, quorum, is_alone=True),
     )
     voters = _survivors(view, sites)
     gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
     why = f"{gone}: down, or restarted" if gone else "no broker answers"
-    alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, is_alone=True)
+    alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, without=sites)
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
@@ -221,6 +246,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
+        "voters_dropped": [],
         **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, "", facts)
@@ -240,7 +266,32 @@ def _of_voters(
     view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
 ) -> tuple[GateResult, ...]:
     accepted = request.accept_unproven
+    if quorum.dropped is not None:
+        # The quorum itself has written who votes into their files.
+        described = members_without(described, quorum.dropped.sites)
     return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
+
+
+def _droppable(
+    view: ClusterView, described: Cluster, request: SiteLossRequest, quorum: Quorum, *, is_alone: bool
+) -> tuple[GateResult, ...]:
+    if not request.drop_dead_voters:
+        return ()
+    sites = request.attested
+    return (
+        voters_droppable(
+            view.voter_set, view.voters, request.cluster, described, sites, quorum, is_quorum_lost=is_alone
+        ),
+    )
+
+
+def _dropped(
+    view: ClusterView, described: Cluster, request: SiteLossRequest, quorum: Quorum
+) -> tuple[Member, ...]:
+    """Voters of the lost sites that are to be taken out of the quorum, which goes on."""
+    if not request.drop_dead_voters:
+        return ()
+    return dead_voters(view.voter_set.value, view.voters.value, described, request.attested, quorum)
 
 
 def _stranded(

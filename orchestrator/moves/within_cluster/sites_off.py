@@ -124,24 +124,28 @@ def sites_returned(
     sites: Sequence[str],
     *,
     answering: Collection[str] = (),
+    voters_up: Collection[str] = (),
 ) -> GateResult:
     """At each of the sites that were off servers wait behind their guards, or brokers are up, or hosts answer
-    at which dcctl has stopped services, or it has started them (`answering`: at these sites).
+    at which dcctl has stopped services, or it has started them (`answering`: at these sites). Voters run at
+    `voters_up`, as hosts tell: a site without brokers has nothing else.
 
     Whether all of them do is told, and no more: a site whose last host is being repaired protects again.
     """
     limit = f"servers of {cluster} at {listed(sites)} wait to be started, or brokers there are up"
-    if placement.value is None and not said and not answering:
+    if placement.value is None and not (said or answering or voters_up):
         return absent("sites-returned", placement, limit)
     guards = sorted(server for server, word in said.items() if word.site in sites)
     up = {site: _up(placement.value, site) for site in sites}
-    held = {word.site for word in said.values()} | set(answering)
+    held = {word.site for word in said.values()} | {*answering, *voters_up}
     away = [site for site in sites if not up[site] and site not in held]
     expected = sum(servers_of_file(described, site) for site in sites)
     measured = f"{plural(len(guards), 'guard')} of {plural(expected, 'server')} there, "
     measured += f"{plural(sum(map(len, up.values())), 'broker')} up"
     if here := [site for site in sites if site in answering]:
         measured += f", services that dcctl has stopped at {listed(here)} can be started, or were"
+    if there := [site for site in sites if site in voters_up]:
+        measured += f", voters run at {listed(there)}"
     if away:
         reason = f"no server of {cluster} at {listed(away)} is back: no guard is there, and no broker is up"
         hint = "start the hosts and their services; without guards, start the brokers"

@@ -15,6 +15,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.hosts import HostsTold, Listening
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds, ReplicaEnds
+from orchestrator.ports.voter_sets import VoterSets
 from orchestrator.runs.engine import Event, Inbox
 from orchestrator.topology.model import Topology
 
@@ -122,6 +123,9 @@ class Servers(Protocol):
 
     def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> ReplicaEnds:
         """Who asks where replicas' own logs end. To be closed."""
+
+    def voter_set(self, topology: Topology, name: str, kafka: Callable[[], Kafka]) -> VoterSets:
+        """The voters of one cluster's quorum, while it lives; nobody is asked yet. `kafka`: the cluster."""
 
     def each_broker(self, topology: Topology, name: str) -> EachBroker:
         """One cluster broker by broker. To be closed."""

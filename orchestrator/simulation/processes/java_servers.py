@@ -53,6 +53,7 @@ class JavaServers:
                 files.place(program.storage.folder),
                 cluster_id=program.storage.cluster_id,
                 node_id=program.storage.node_id,
+                voters=program.storage.voters,
             )
         properties = files.place(program.properties)
         command, environment = commands.server_command(

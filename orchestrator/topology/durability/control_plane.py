@@ -27,13 +27,24 @@ def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss)
     counted = _counted(quorum, kind)
     match quorum.outcome:
         case "holds":
-            return "continues", counted + _margin(quorum)
+            return "continues", counted + _margin(quorum, can_drop=cluster.voters == "dynamic")
         case "complete":
-            if any(server.is_broker and server not in loss.servers for server in voters):
-                return "lost", counted + _COMBINED
+            if helpless := _helpless(cluster, voters, loss):
+                return "lost", counted + helpless
             return "needs-procedure", counted + _complete(quorum, is_kraft=cluster.metadata == "kraft")
         case "incomplete":
             return "lost", counted + _incomplete(quorum)
+
+
+_ENOUGH_TO_SPARE_ONE = 3
+_DROPPED = ", as long as lost voters count (dcctl failover --drop-dead-voters)"
+
+
+def _helpless(cluster: Cluster, voters: Sequence[Server], loss: Loss) -> str:
+    """Why no quorum can be formed of those that are left, though they have all; empty where one can."""
+    if any(server.is_broker and server not in loss.servers for server in voters):
+        return _COMBINED
+    return _DYNAMIC if cluster.metadata == "kraft" and cluster.voters == "dynamic" else ""
 
 
 def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
@@ -45,6 +56,13 @@ def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
 _COMBINED = (
     "; they share their processes with brokers, which drop out of the in-sync replicas when they"
     " are restarted without a quorum"
+)
+
+
+# Kafka has no tool for it (KIP-1347 is under discussion).
+_DYNAMIC = (
+    "; dynamic voters stand in the metadata log, which nobody can change without a quorum; with"
+    " static ones a quorum could be formed of those that are left"
 )
 
 
@@ -65,13 +83,16 @@ def _counted(quorum: Quorum, kind: str) -> str:
     return f"{of_all}, and a quorum needs {total // 2 + 1}"
 
 
-def _margin(quorum: Quorum) -> str:
-    """A warning where the next failure could stop it."""
+def _margin(quorum: Quorum, *, can_drop: bool) -> str:
+    """A warning where the next failure could stop it; `can_drop`: the lost voters can be taken out of it."""
     left = quorum.survivors
     if len(left) == len(quorum.voters):
         return ""
     is_last = any(not quorum.is_quorum(left[:index] + left[index + 1 :]) for index in range(len(left)))
-    return "; one more failure can stop it" if is_last else ""
+    if not is_last:
+        return ""
+    spares_one = can_drop and len(left) >= _ENOUGH_TO_SPARE_ONE
+    return "; one more failure can stop it" + (_DROPPED if spares_one else "")
 
 
 def _complete(quorum: Quorum, *, is_kraft: bool) -> str:

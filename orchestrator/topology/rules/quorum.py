@@ -218,6 +218,42 @@ def kraft_combined_two_sites(topology: Topology) -> Iterator[Finding]:
             yield Finding(("clusters", name, "combined"), message, hint)
 
 
+_DYNAMIC_FROM = (3, 9)
+
+
+@rule(
+    "voters-dynamic-version",
+    "error",
+    "Controllers have dynamic voters from Kafka 3.9 on",
+    "`kraft.version` 1 (KIP-853) came with it.",
+)
+def voters_dynamic_version(topology: Topology) -> Iterator[Finding]:
+    """`voters: dynamic` with controllers of an earlier version."""
+    for name, cluster in topology.clusters.items():
+        version = tuple(int(number) for number in cluster.kafka.split(".")[:2])
+        if cluster.metadata == "kraft" and cluster.voters == "dynamic" and version < _DYNAMIC_FROM:
+            message = f"controllers of Kafka {cluster.kafka} have a static list of voters"
+            yield Finding(("clusters", name, "voters"), message, "take voters: static, or Kafka 3.9 or later")
+
+
+@rule(
+    "voters-dynamic-2dc",
+    "warning",
+    "KRaft over two sites has static voters",
+    "Dynamic voters stand in the metadata log, which nobody can change without a quorum: after the loss of "
+    "either site nothing is left but to wait for it. With static ones the survivors can be made a quorum.",
+)
+def voters_dynamic_two_sites(topology: Topology) -> Iterator[Finding]:
+    """Dynamic voters of KRaft, and two sites that decide."""
+    for name, cluster in topology.clusters.items():
+        is_dynamic = cluster.metadata == "kraft" and cluster.voters == "dynamic"
+        if is_dynamic and len(voters_per_dc(cluster)) == 2:
+            message = (
+                f"voters of `{name}` are dynamic, over two sites: without a quorum nobody can change them"
+            )
+            yield Finding(("clusters", name, "voters"), message, "take voters: static")
+
+
 RULES: tuple[Rule, ...] = (
     quorum_sites_even,
     quorum_uneven,
@@ -227,4 +263,6 @@ RULES: tuple[Rule, ...] = (
     quorum_majority_two_sites,
     quorum_hierarchical,
     kraft_combined_two_sites,
+    voters_dynamic_version,
+    voters_dynamic_two_sites,
 )

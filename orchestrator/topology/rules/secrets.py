@@ -42,6 +42,8 @@ def _own(topology: Topology) -> Iterator[tuple[Path, str]]:
         yield from _properties(("clusters", name, "client"), cluster.client)
         if cluster.connect_client and cluster.connect_client.password is not None:
             yield ("clusters", name, "connect_client", "password"), cluster.connect_client.password
+        if cluster.zookeeper_client and cluster.zookeeper_client.password is not None:
+            yield ("clusters", name, "zookeeper_client", "password"), cluster.zookeeper_client.password
     if topology.coordination and topology.coordination.password is not None:
         yield ("coordination", "password"), topology.coordination.password
 

@@ -84,7 +84,7 @@ def _switched_off(properties: Mapping[str, str]) -> Iterator[str]:
     "Half of one is no login: it would be refused, or silently not be used.",
 )
 def login_complete(topology: Topology) -> Iterator[Finding]:
-    """connect_client and coordination with one of the two."""
+    """connect_client, zookeeper_client and coordination with one of the two."""
     logins: list[tuple[Path, str | None, str | None]] = [
         (
             ("clusters", name, "connect_client"),
@@ -93,6 +93,15 @@ def login_complete(topology: Topology) -> Iterator[Finding]:
         )
         for name, cluster in topology.clusters.items()
         if cluster.connect_client
+    ]
+    logins += [
+        (
+            ("clusters", name, "zookeeper_client"),
+            cluster.zookeeper_client.username,
+            cluster.zookeeper_client.password,
+        )
+        for name, cluster in topology.clusters.items()
+        if cluster.zookeeper_client
     ]
     if topology.coordination:
         logins.append((("coordination",), topology.coordination.username, topology.coordination.password))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
@@ -14,6 +15,7 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.replica_logs import LogHosts
 from orchestrator.ports.servers import Kafka
 from orchestrator.ports.services import ServiceHosts
+from orchestrator.ports.voter_sets import VoterSets
 from orchestrator.ports.voters import VoterHosts
 from orchestrator.runs.acting import EffectActions
 from orchestrator.runs.coordination_state import CoordinationState
@@ -54,9 +56,10 @@ class ClusterEstate:
 class ClusterSession(RunSession):
     """One run's connections, and the hosts of voters and of applications."""
 
-    def __init__(self, *words: Any, hosts: Sequence[ClientHost] | None, **named: Any) -> None:
-        """As `RunSession`. `hosts`: those of applications; None where the inventory could not be read."""
+    def __init__(self, *words: Any, about: str, hosts: Sequence[ClientHost] | None, **named: Any) -> None:
+        """As `RunSession`. `about`: the cluster; `hosts`: those of applications, None where not read."""
         super().__init__(*words, **named)
+        self._about = about
         self._own: Mapping[type[Any], Any] = {
             VoterHosts: HostsOfVoters(self.servers, self.topology, self.folder, self.is_cancelled),
             LogHosts: HostsOfLogs(self.servers, self.topology, self.folder, self.is_cancelled),
@@ -65,7 +68,8 @@ class ClusterSession(RunSession):
         }
 
     def _ports(self) -> dict[type[Any], Any]:
-        return {**super()._ports(), **self._own}
+        voters = self.servers.voter_set(self.topology, self._about, partial(self.cluster, self._about))
+        return {**super()._ports(), **self._own, VoterSets: voters}
 
 
 class OnOneCluster:
@@ -102,6 +106,7 @@ class OnOneCluster:
             holds_lock=run.holds_lock,
             records=run.events,
             servers=self.servers,
+            about=self.cluster,
             hosts=picture.inventory.value,
         )
         return EffectActions(EFFECTS, session)

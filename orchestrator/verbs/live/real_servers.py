@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -30,11 +30,13 @@ from orchestrator.estate.live.connections import connect_cluster, kafka_cluster
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import Access, Connect, EachBroker, Kafka, LogEnds, ReplicaEnds
+from orchestrator.ports.voter_sets import VoterSets
 from orchestrator.runs.engine import Event, Inbox, Workers
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.servers import Playbooks, Servers, Threads
 from orchestrator.runs.ports import port_of
 from orchestrator.topology.model import Topology
+from orchestrator.verbs.live.voter_sets import voter_set
 
 P = TypeVar("P")
 
@@ -110,6 +112,10 @@ class RealServers:
     def replica_ends(self, topology: Topology, name: str, timeout_s: float) -> ReplicaEnds:
         """See `Servers`."""
         return ReplicaEndReader(name, topology.clusters[name].client, timeout_s)
+
+    def voter_set(self, topology: Topology, name: str, kafka: Callable[[], Kafka]) -> VoterSets:
+        """See `Servers`."""
+        return voter_set(topology, name, kafka)
 
     def log_ends(self, topology: Topology, name: str, timeout_s: float) -> LogEnds:
         """See `Servers`."""

@@ -128,11 +128,15 @@ class WithinCluster(OnOneCluster):
             found = once_answered(placement, lambda: cluster.topic_config(topics))
             return {name: int(entries["min.insync.replicas"]) for name, entries in found.items()}
 
+        is_dropping = isinstance(self.request, SiteLossRequest) and self.request.drop_dead_voters
         view = ClusterView(
             brokers=brokers,
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
+        if is_dropping and not lost.lost:
+            sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
+            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", sets.read, clock))
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
@@ -170,14 +174,15 @@ class WithinCluster(OnOneCluster):
                     return _Quorum(tuple(sites), left, forms=forms, known=known)
                 # Whether those that run are a quorum; where nobody can ask, the file alone says it.
                 return _Quorum((), left if self.topology.inventory else (), known=known)
-            case PutBackRequest() if known.forced is not None:
-                return _Quorum((), every, known=known)
             case EvacuateRequest(power_off=True, site=site):
                 off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
                 # Once it is recorded as off its voters stop, and with them the quorum may be gone.
-                if site in off and must_form_quorum(self.topology, self.cluster, (site,), known):
-                    return _Quorum((site,), every, forms=True, known=known)
-                return _Quorum((), every, known=known)
+                is_gone = site in off and must_form_quorum(self.topology, self.cluster, (site,), known)
+                return _Quorum((site,) if is_gone else (), every, forms=is_gone, known=known)
+            case PutBackRequest() if known.forced is not None or known.dropped is not None:
+                # A site without brokers is back where its voters are.
+                taken_out = known.dropped.sites if known.dropped is not None else ()
+                return _Quorum((), every if known.forced is not None else taken_out, known=known)
             case _:
                 return _Quorum((), ())
 

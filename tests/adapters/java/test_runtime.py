@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.adapters.java.class_archive import archive_name
 from orchestrator.adapters.java.commands import class_archive, server_command
-from orchestrator.adapters.java.detection import Java
-from orchestrator.adapters.java.formatting import format_storage, random_kafka_id
+from orchestrator.adapters.java.detection import Java, find_java
+from orchestrator.adapters.java.formatting import InitialVoter, format_storage, random_kafka_id
 from orchestrator.adapters.java.runtime import KafkaRuntime, client_runtime, kafka_runtime
 from orchestrator.errors import JavaError
 
@@ -141,3 +141,21 @@ def test_storage_is_formatted_without_a_jvm_once_the_template_is_there(tmp_path:
     assert written[0]["directory.id"] != written[1]["directory.id"]
     with pytest.raises(JavaError, match="is formatted already"):
         format_storage(runtime, tmp_path / "1", cluster_id=cluster_id, node_id=1)
+
+
+@pytest.mark.integration
+def test_controllers_with_dynamic_voters_begin_with_one_snapshot(tmp_path: Path) -> None:
+    """Each has the directory id by which the others know it; a broker of theirs has no snapshot."""
+    runtime = kafka_runtime("4.3.1", find_java(), lambda *_: None)
+    voters = tuple(InitialVoter(number, f"127.0.0.1:{number}", random_kafka_id()) for number in (101, 102))
+    snapshot = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+    for number in (101, 102):
+        folder = tmp_path / str(number)
+        format_storage(runtime, folder, cluster_id=random_kafka_id(), node_id=number, voters=voters)
+        own = next(voter.directory_id for voter in voters if voter.node_id == number)
+        assert f"directory.id={own}\n" in (folder / "meta.properties").read_text()
+    first, second = ((tmp_path / str(number) / snapshot).read_bytes() for number in (101, 102))
+    assert first == second
+    assert b"CONTROLLER" in first
+    format_storage(runtime, tmp_path / "1", cluster_id=random_kafka_id(), node_id=1)
+    assert not (tmp_path / "1" / snapshot).exists()

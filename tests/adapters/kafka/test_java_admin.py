@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from orchestrator.adapters.java.detection import find_java
+from orchestrator.adapters.java.formatting import random_kafka_id
 from orchestrator.adapters.java.runtime import kafka_runtime
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.java_admin import JavaAdmin
@@ -163,6 +164,12 @@ def test_quorum(admin: KafkaCluster) -> None:
     assert (quorum.leader_id, [voter.node_id for voter in quorum.voters], quorum.observers) == (1, [1], ())
     assert quorum.voters[0].log_end_offset >= quorum.high_watermark > 0
     assert abs((quorum.voters[0].last_fetched_at_s or 0) - time.time()) < 60
+    assert quorum.hosts == {1: "127.0.0.1"}
+    assert quorum.endpoints[1][0].startswith("CONTROLLER://127.0.0.1:")
+    with pytest.raises(ClusterError, match="removing controller 9 from the voters: "):
+        admin.remove_voter(9, random_kafka_id(), timeout_s=5.0)
+    with pytest.raises(ClusterError, match="adding controller 9 to the voters: "):
+        admin.add_voter(9, random_kafka_id(), quorum.endpoints[1], timeout_s=5.0)
 
 
 def test_log_directories(admin: KafkaCluster, cluster: KafkaCluster) -> None:

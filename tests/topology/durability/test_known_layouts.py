@@ -236,3 +236,23 @@ def test_one_reason_is_enough_for_a_reader_in_a_hurry() -> None:
         "3 of 6 ZooKeeper servers are left, with a majority in 1 of 2 data centres, and a quorum needs 2;"
         " any 2 of them surely hold all committed metadata, so a quorum formed of all 3 loses nothing"
     )
+
+
+@pytest.mark.parametrize("metadata", BOTH)
+def test_dynamic_voters_can_leave_a_quorum_that_lives(metadata: str) -> None:
+    """Of 2 + 2 + 1 without two all three are needed, or two of them; of 1 + 1 + 1 both are in any case."""
+    described = stretched(metadata, [1, 1, 1], [2, 2, 1], voters_mode="dynamic")
+    assert "as long as lost voters count" in cluster_after(topology(described), "dc1").reason
+    small = stretched(metadata, [1, 1, 1], [1, 1, 1], voters_mode="dynamic")
+    assert "as long as lost voters count" not in cluster_after(topology(small), "dc1").reason
+    static = stretched(metadata, [1, 1, 1], [2, 2, 1])
+    assert "as long as lost voters count" not in cluster_after(topology(static), "dc1").reason
+
+
+def test_dynamic_voters_of_kraft_cannot_be_changed_without_a_quorum() -> None:
+    """They stand in the metadata log; an ensemble's stand in files."""
+    found = cluster_after(topology(stretched("kraft", [3, 3], [3, 3], voters_mode="dynamic")), "dc1")
+    assert found.control_plane == "lost"
+    assert "dynamic voters stand in the metadata log" in found.reason
+    zoo = cluster_after(topology(stretched("zookeeper", [3, 3], [3, 3], voters_mode="dynamic")), "dc1")
+    assert zoo.control_plane == "needs-procedure"

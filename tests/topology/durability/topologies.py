@@ -20,7 +20,14 @@ def cluster(metadata: str, *nodes: tuple[str, dict[str, int]], **more: Any) -> C
     )
 
 
-def stretched(metadata: str, brokers: list[int], voters: list[int] | None = None, **more: Any) -> Cluster:
+def stretched(
+    metadata: str,
+    brokers: list[int],
+    voters: list[int] | None = None,
+    *,
+    voters_mode: str = "static",
+    **more: Any,
+) -> Cluster:
     """One cluster over dc1, dc2, …; without `voters` as many in each as decide nothing about brokers."""
     kind = "controllers" if metadata == "kraft" else "zookeepers"
     voters = voters or [1 if metadata == "kraft" else 3] * len(brokers)
@@ -28,7 +35,7 @@ def stretched(metadata: str, brokers: list[int], voters: list[int] | None = None
         (f"dc{number}", {"brokers": count, kind: votes})
         for number, (count, votes) in enumerate(zip(brokers, voters, strict=True), 1)
     ]
-    return cluster(metadata, *rows, **more)
+    return cluster(metadata, *rows, voters=voters_mode, **more)
 
 
 def topic(replicas: int, in_sync: int, *, name: str = "orders", at: str = "main", **more: Any) -> Topic:
