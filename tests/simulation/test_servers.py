@@ -129,3 +129,13 @@ def test_worker_configuration_holds_no_password(topology: Topology, estate: Esta
 def test_backslashes_survive_the_properties_file() -> None:
     """A regular expression reaches the server as it was."""
     assert servers.java_properties({"topics": r"a\.b"}) == "topics=a\\\\.b\n"
+
+
+def test_brokers_that_are_read_from_the_nearest_replica_know_racks(
+    topology: Topology, estate: Estate
+) -> None:
+    """The selector is there where the file asks for it, and Kafka's default elsewhere."""
+    assert "replica.selector.class" not in _node(topology, estate)
+    near = {**topology.clusters, "west": replace(topology.clusters["west"], read_from="nearest")}
+    selector = _node(replace(topology, clusters=near), estate)["replica.selector.class"]
+    assert selector == "org.apache.kafka.common.replica.RackAwareReplicaSelector"
