@@ -61,7 +61,7 @@ def explain(
     )
 
     procedures: dict[tuple[str, ...], Foreseen] = {}
-    if topology.is_one_cluster:
+    if any(len(cluster.datacenters) > 1 for cluster in topology.clusters.values()):
         # What plans reads more than a file tells, and takes its time to be imported.
         from orchestrator.moves.within_cluster.foreseen import foreseen_of
         from orchestrator.verbs.registration import PARTICIPANTS

@@ -106,10 +106,9 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
     for loss in data["losses"]:
         if (told := procedures.get(tuple(loss["lost"]))) is None:
             continue
-        for cluster in loss["clusters"].values():
-            cluster.update(
-                steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
-            )
+        loss["clusters"][told.cluster].update(
+            steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
+        )
     return data
 
 

@@ -52,6 +52,7 @@ OF_STRETCHED = {
     "margin-after",
     "brokers-unbroken",
     "tails-readable",
+    "mirror-behind",
 }
 """Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`, the twin."""
 OF_PARTS = {"selection"}

@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
 from orchestrator.moves.within_cluster.services import StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
+from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossWay:
     """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
-    `unasked`: why no host there is asked to stop its services.
+    `unasked`: why no host there is asked to stop its services. `mirrors`: those that may have copied what is
+    given up where nobody in sync is left.
     """
 
     cluster: str
@@ -34,6 +37,8 @@ class LossWay:
     unclean: tuple[TopicPartition, ...]
     to_lower: dict[str, int]
     stays: tuple[str, ...]
+    topology: Topology
+    mirrors: tuple[Shortened, ...] = ()
 
 
 def loss_steps(book: Runbook, way: LossWay) -> list[After]:
@@ -52,9 +57,11 @@ def loss_steps(book: Runbook, way: LossWay) -> list[After]:
         order = [behind(led, because="leaders first, then settings")]
         if alone:
             because = "who is elected without losing anything comes first"
-            first = book.add(
-                PutLongestFirst(cluster=cluster, partitions=alone), after=[behind(led, because=because)]
-            )
+            before = [behind(led, because=because)]
+            if halted := halt(book, way.topology, way.mirrors, before):
+                because = "a mirror that has read on would start again at the earliest record"
+                before = [behind(*halted, because=because)]
+            first = book.add(PutLongestFirst(cluster=cluster, partitions=alone), after=before)
             elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
             order = [behind(elected, because="a change of the setting clears who is eligible")]
         if way.to_lower:
@@ -62,6 +69,9 @@ def loss_steps(book: Runbook, way: LossWay) -> list[After]:
             lowered = book.add(lower, after=order)
             order = [behind(lowered, because="what was asked for is looked at")]
         written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
+    if alone and way.mirrors:
+        with book.section("mirrors go on", on_failure="stop"):
+            go_on(book, way.topology, way.mirrors, first, elected)
     return [behind(written, because="who writes is started once writes are taken")]
 
 

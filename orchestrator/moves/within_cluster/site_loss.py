@@ -19,6 +19,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json, voters_up
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
+from orchestrator.moves.within_cluster.mirrors import mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -108,6 +109,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     unclean = (
         tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
     )
+    mirrors = mirrors_shortened(topology, seen, cluster, unclean, them)
+    gates += mirrors_stoppable(topology, seen, cluster, unclean)
     needed = stopped(as_if_led(placement, unclean), min_insync)
     preferring = _preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
@@ -154,6 +157,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         unclean=unclean,
         to_lower=to_lower,
         stays=stays,
+        topology=topology,
+        mirrors=mirrors,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
@@ -161,13 +166,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         if away_from.going:
             with book.section("applications", on_failure="stop"):
                 go_elsewhere(book, them, away_from, after=written, stops=False, waiting=waits)
-    rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in to_lower.items())
-    said = f"; {listed(sorted(voters.voters))} become its whole metadata quorum" if forms else ""
-    said += f"; min.insync.replicas lowered: {rows}" if to_lower else ""
-    said += f"; writes to {listed(stays)} wait for the site" if stays else ""
-    said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
-    said += f"; whoever has most leads {listed(map(str, unclean))}, and lacks records" if unclean else ""
-    said += away_from.said
+    said = _in_words(way, min_insync, away) + away_from.said
     facts = {
         "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
         "when_done": f"{cluster} goes on without {listed(sites)}{said}",
@@ -186,6 +185,19 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
     return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+
+
+def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
+    """What is done, for the first line of a plan. `away`: topics with a partition that has no replica up."""
+    rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
+    said = f"; {listed(sorted(way.voters.voters))} become its whole metadata quorum" if way.forms else ""
+    said += f"; min.insync.replicas lowered: {rows}" if way.to_lower else ""
+    said += f"; writes to {listed(way.stays)} wait for the site" if way.stays else ""
+    said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
+    unclean = listed(map(str, way.unclean))
+    said += f"; whoever has most leads {unclean}, and lacks records" if unclean else ""
+    mirrors = listed(f"the mirror {one.mirror}" for one in way.mirrors if one.runs)
+    return said + (f"; {mirrors} stands meanwhile, and goes on behind them" if mirrors else "")
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
