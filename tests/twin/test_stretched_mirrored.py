@@ -78,7 +78,7 @@ def test_one_site_is_no_reason_to_leave_the_cluster(estates: Estates) -> None:
 
 
 def test_where_all_its_sites_are_lost_applications_go_along_the_mirror(estates: Estates) -> None:
-    """Also after one of them was gone on without. The witness has no broker, and is nobody's to attest."""
+    """Also after one of them was gone on without; and back. Nobody need attest the witness: it has no broker."""
     operator = lost(estates)
     assert operator.go_on_without("dc1", cluster="main", lower_min_insync=("all",)).outcome == "ok"
     operator.estate.live(_COPIED_S)
@@ -89,6 +89,16 @@ def test_where_all_its_sites_are_lost_applications_go_along_the_mirror(estates: 
     operator.estate.live(_COPIED_S)
     reserve = operator.estate.clusters["reserve"]
     assert sum(log.end for log in reserve.topics["orders"].logs) > 0
+    for dc in ("dc1", "dc2"):
+        operator.estate.bring_back(dc)
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    result = operator.failback()
+    assert result.outcome == "ok", result.reason
+    main = operator.estate.clusters["main"]
+    before = sum(log.end for log in main.topics["orders"].logs)
+    operator.estate.live(_COPIED_S)
+    assert sum(log.end for log in main.topics["orders"].logs) > before
 
 
 def test_what_is_attested_says_which_of_both_is_meant(estates: Estates) -> None:
