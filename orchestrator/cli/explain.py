@@ -38,7 +38,7 @@ def explain(
 
     What is named with --lose comes first. Nothing is asked of any cluster: the answers follow from the file.
     """
-    from orchestrator.cli.explain_answers import answers_of, summary, with_procedures
+    from orchestrator.cli.explain_answers import answers_of, reading_lines, summary, with_procedures
     from orchestrator.cli.explain_view import render_markdown, render_text
     from orchestrator.cli.files import given_topology
     from orchestrator.cli.output import emit
@@ -46,6 +46,7 @@ def explain(
     from orchestrator.errors import UsageError
     from orchestrator.topology.durability.analysis import explain_topology
     from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
+    from orchestrator.topology.durability.reading import readings
     from orchestrator.topology.pattern_matching import patterns_as_json
 
     renderers = {"text": render_text, "markdown": render_markdown}
@@ -60,22 +61,26 @@ def explain(
     )
 
     procedures: dict[tuple[str, ...], Foreseen] = {}
-    if topology.is_one_cluster:
+    if any(len(cluster.datacenters) > 1 for cluster in topology.clusters.values()):
         # What plans reads more than a file tells, and takes its time to be imported.
         from orchestrator.moves.within_cluster.foreseen import foreseen_of
         from orchestrator.verbs.registration import PARTICIPANTS
 
         procedures = foreseen_of(topology, found, PARTICIPANTS)
 
+    read = readings(topology)
+    beside = {"patterns": patterns, "reading": [one.as_json() for one in read]}
+
     def render(console: Console) -> None:
         renderers[style](topology, answers_of(found, procedures), console)
-        if patterns:
+        lines = [*pattern_lines(patterns), *reading_lines(read)]
+        if lines:
             console.print()
-        for line in pattern_lines(patterns):
+        for line in lines:
             console.print(f"- {line}" if style == "markdown" else line, markup=False)
 
     emit(
-        {**with_procedures(found, procedures), **({"patterns": patterns} if patterns else {})}
+        {**with_procedures(found, procedures), **{key: told for key, told in beside.items() if told}}
         if as_json
         else {},
         as_json=as_json,

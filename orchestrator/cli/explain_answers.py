@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.topology.durability.reading import Reading
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.durability.values import (
     ApplicationFate,
@@ -16,7 +17,7 @@ from orchestrator.topology.durability.values import (
     LossFate,
     TopicFate,
 )
-from orchestrator.wording import listed
+from orchestrator.wording import and_n_more, listed
 
 if TYPE_CHECKING:
     from orchestrator.moves.within_cluster.foreseen import Foreseen
@@ -41,6 +42,7 @@ _WRITES = {
     "site-return": "writes{to} stop until {lost} back",
 }
 _NAMED_AT_MOST = 3
+_READERS_SHOWN = 20
 _TO_BE_ALLOWED = ("--accept-margin", "--accept-unproven")
 Lost = tuple[str, ...]
 _NONE: Mapping[Lost, Foreseen] = MappingProxyType({})
@@ -104,10 +106,9 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
     for loss in data["losses"]:
         if (told := procedures.get(tuple(loss["lost"]))) is None:
             continue
-        for cluster in loss["clusters"].values():
-            cluster.update(
-                steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
-            )
+        loss["clusters"][told.cluster].update(
+            steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
+        )
     return data
 
 
@@ -120,6 +121,13 @@ def _in_words(told: Foreseen | None) -> str:
     )
     beside = "".join(f"; {said}" for said in told.stranded)
     return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}{beside}"
+
+
+def reading_lines(read: Sequence[Reading]) -> Iterator[str]:
+    """A line for each of the first consumers; `--json` has them all."""
+    yield from (f"{one.said[0].upper()}{one.said[1:]}." for one in read[:_READERS_SHOWN])
+    if len(read) > _READERS_SHOWN:
+        yield and_n_more(len(read) - _READERS_SHOWN, "more consumers read from the nearest replica")
 
 
 def summary(found: Durability) -> str:

@@ -57,6 +57,12 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         help="How long each mirror, and each group that has topics to finish, may take to catch up.",
     ),
     accept_unproven: bool = ACCEPT_UNPROVEN,
+    cluster: str | None = typer.Option(
+        None,
+        "--cluster",
+        metavar="C",
+        help="Put back what was changed within this cluster. Not needed in a file with one cluster alone.",
+    ),
     keep_tails: Path | None = typer.Option(
         None,
         "--keep-tails",
@@ -82,14 +88,21 @@ def failback(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.cli.verb import run_verb
     from orchestrator.cli.within_cluster import refuse_mirror_options, run_request
     from orchestrator.errors import UsageError
-    from orchestrator.moves.request import CATCH_UP_TIMEOUT_S, FailbackRequest, accepted_unread
+    from orchestrator.moves.request import (
+        CATCH_UP_TIMEOUT_S,
+        FailbackRequest,
+        accepted_unread,
+        refuse_unknown_cluster,
+    )
     from orchestrator.moves.within_cluster.requests import PutBackRequest
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live.failback_procedure import preview_failback, run_failback
 
     topology = given_topology(file)
-    if topology.is_one_cluster:
+    if cluster is not None:
+        refuse_unknown_cluster(topology, cluster, "--cluster")
+    if cluster is not None or topology.is_one_cluster:
         refuse_mirror_options(
             "failback",
             {
@@ -107,7 +120,7 @@ def failback(  # noqa: PLR0917 - typer passes them by name
             },
         )
         back = PutBackRequest(
-            cluster=next(iter(topology.clusters)),
+            cluster=cluster or next(iter(topology.clusters)),
             accept_unproven=accept_unproven,
             by=account_name(),
             reason=reason,
@@ -120,11 +133,11 @@ def failback(  # noqa: PLR0917 - typer passes them by name
         )  # fmt: skip
         return
     if accept_unproven:
-        problem = "is for a file with one cluster and no mirror"
-        raise UsageError("--accept-unproven", problem, "no metadata quorum is changed along a mirror")
+        problem = "is about what was changed within a cluster"
+        raise UsageError("--accept-unproven", problem, "with --cluster C that is put back")
     if keep_tails:
         problem = "is about a returned site of a stretched cluster: this failback is along mirrors"
-        raise UsageError("--keep-tails", problem, "docs/stretched.md says what it does")
+        raise UsageError("--keep-tails", problem, "with --cluster C what was changed within it is put back")
     request = FailbackRequest(
         to=to,
         left=left,

@@ -97,7 +97,8 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries off lost sites, each to where the file sends it.
 
-    Within a stretched cluster: go on without the site, where the metadata quorum does.
+    Within a stretched cluster: go on without the site, where the metadata quorum does. So it is with a mirror
+    beside it; where all of its sites are lost, applications go along the mirror.
     """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.several import run_moves
@@ -107,14 +108,17 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.moves.request import FailoverRequest, accepted_unread, refuse_unknown_site
     from orchestrator.moves.several import failovers_of
     from orchestrator.moves.support import refuse_unsupported
-    from orchestrator.moves.within_cluster.requests import SiteLossRequest, accepted_unclean
+    from orchestrator.moves.within_cluster.requests import SiteLossRequest, accepted_unclean, cluster_without
     from orchestrator.runs.overrides import acknowledgement
     from orchestrator.runs.same_clusters import accepted_clusters
     from orchestrator.verbs.live import failover_procedure as verb
     from orchestrator.verbs.registration import participants_of
 
     topology = given_topology(file)
-    if topology.is_one_cluster:
+    for dc in attest_down:
+        refuse_unknown_site(topology, dc, "--attest-down")
+    along_mirror = to is not None or attest_degraded
+    if cluster := None if along_mirror else cluster_without(topology, attest_down):
         refuse_mirror_options(
             "failover",
             {
@@ -128,10 +132,8 @@ def failover(  # noqa: PLR0917 - typer passes them by name
                 "--without-coordination": without_coordination,
             },
         )
-        for dc in attest_down:
-            refuse_unknown_site(topology, dc, "--attest-down")
         lost = SiteLossRequest(
-            cluster=next(iter(topology.clusters)),
+            cluster=cluster,
             attested=tuple(dict.fromkeys(attest_down)),
             lower_min_insync=names(lower_min_insync),
             accept_unclean=accepted_unclean(accept_unclean),
@@ -156,7 +158,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     }
     for option, word in within_cluster.items():
         if word:
-            problem = "is for a file with one cluster and no mirror"
+            problem = "is about a cluster that goes on at other sites"
             raise UsageError(option, problem, "along a mirror applications go to another cluster")
     if accept_unfenced and not (attest_degraded and reason.strip()):
         raise UsageError(

@@ -193,8 +193,10 @@ def _render(
 
 def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
     """What stands changed for a while, and by which command it is put back."""
+    from orchestrator.topology.verbs import put_back_command
     from orchestrator.wording import listed
 
+    back = put_back_command(name)
     if state.value is None:
         yield f"whether a site is evacuated, or a setting lowered, is not known: {state.problem}"
         return
@@ -204,20 +206,20 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
             if away.sites
             else "replicas stand in another order than before"
         )
-        yield f"{said}; dcctl failback FILE puts leaders back"
+        yield f"{said}; {back} puts leaders back"
     if lowered := state.value.lowered.get(name):
         rows = listed(f"{topic} {wanted}" for topic, wanted in lowered.lowered.items())
         without = f"min.insync.replicas lowered without {listed(lowered.sites)}"
-        yield f"{without}: {rows}; dcctl failback FILE puts it back"
+        yield f"{without}: {rows}; {back} puts it back"
     if off := state.value.sites_off.get(name):
-        yield f"{listed(off)} is off: guards there start no server before dcctl failback FILE"
+        yield f"{listed(off)} is off: guards there start no server before {back}"
     if stopped := state.value.services_stopped.get(name):
-        yield f"services stopped: {listed(sorted(stopped))}; dcctl failback FILE starts those that ran"
+        yield f"services stopped: {listed(sorted(stopped))}; {back} starts those that ran"
     if lost := _quorum_without(name, state.value):
-        yield f"the metadata quorum is without {listed(lost)}; dcctl failback FILE makes it whole"
+        yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
     if at := state.value.applications_at.get(name):
         rows = listed(f"{program} at {placed.site}" for program, placed in at.items())
-        yield f"applications elsewhere: {rows}; dcctl failback FILE brings them home"
+        yield f"applications elsewhere: {rows}; {back} brings them home"
 
 
 def _quorum_without(name: str, state: CoordinationState) -> list[str]:

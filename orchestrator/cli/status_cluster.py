@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
+from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed, plural
 
 _WORST = 8
@@ -117,7 +118,7 @@ def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
         ("services stopped and disabled:", status["services_stopped"]),
     ):
         if told:
-            yield f"{what} {listed(told)}: dcctl failback FILE"
+            yield f"{what} {listed(told)}: {put_back_command(status['cluster'])}"
     for guard in status["guards"] or ():
         if full or guard["state"] == "held":
             yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"

@@ -23,6 +23,7 @@ from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.within_clusters import Quorum, quorums, sites_off
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.quorum import stops_with, voters_per_dc
+from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
 
 ASKS_EVERY_S = 1.0
@@ -60,7 +61,8 @@ def site_word(about: SiteServer, facts: Iterable[Fact]) -> SiteWord:
     if about.voter is not None and quorum.forced is not None:
         return _of_voter(about, quorum, quorum.forced.kept)
     if about.site in sites_off(facts, of_voters=about.voter is not None).get(about.cluster, ()):
-        reason = f"{about.site} is recorded as off for {about.cluster}: dcctl failback FILE lets it run again"
+        back = put_back_command(about.cluster)
+        reason = f"{about.site} is recorded as off for {about.cluster}: {back} lets it run again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     return SiteWord(may_start=True, must_stop=False, reason=f"{about.site} is not recorded as off")
 
@@ -77,7 +79,7 @@ def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> Sit
     if about.voter in quorum.beginning:
         return SiteWord(may_start=True, must_stop=False, reason=f"{change}: all are being made one again")
     if about.voter not in numbers:
-        reason = f"{whole} ({change}): dcctl failback FILE makes all of them one again"
+        reason = f"{whole} ({change}): {put_back_command(about.cluster)} makes all of them one again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
     if quorum.formed is not None and about.voters != numbers:
         named = listed(map(str, sorted(about.voters))) or "none"

@@ -21,6 +21,7 @@ from orchestrator.imports.topics import (
 from orchestrator.replication.engine import SeenMirror, all_engines, engine_of
 from orchestrator.topology.mirrored_topics import MirroredTopics, matching
 from orchestrator.topology.model import Cluster, Coordination, Layout, Replication, Topic, Topology, Unknown
+from orchestrator.topology.reading import read_from, unknown_selector
 from orchestrator.topology.rules.mirrors import mirror_internal_topics
 from orchestrator.wording import listed
 
@@ -110,6 +111,11 @@ def _cluster(
         notes.append(
             f"access rules of {seen.name} could not be seen: {seen.observed.unknown.get('acls', '')}"
         )
+    if selector := unknown_selector(seen.settings):
+        notes.append(
+            f"brokers of {seen.name} choose by {selector} which replica a consumer reads from; the file "
+            "cannot say that, and says read_from: leader"
+        )
     is_target = any(mirror.target == seen.name for mirror in mirrors)
     if is_target and seen.observed.quotas is None:
         notes.append(
@@ -126,6 +132,7 @@ def _cluster(
         voters="dynamic" if seen.has_dynamic_voters else "static",
         combined=sites.combined,
         internal_topics=durability,
+        read_from=read_from(seen.settings),
         bootstrap=seen.bootstrap,
         connect=seen.connect,
         client=dict(seen.client),

@@ -13,6 +13,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.moves.foretold import Foretold
 from orchestrator.moves.ports import Looks
 from orchestrator.moves.results import (
+    LeadersChosen,
     LossCounted,
     MirrorEnd,
     MirrorStarts,
@@ -30,6 +31,7 @@ from orchestrator.replication.engine import Engine
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import World
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running, Unknown
+from orchestrator.runs.estate_record import Cuts
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
@@ -357,6 +359,37 @@ class MirrorEngine(Engine, ABC):
         that.
         """
         raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on beside who has come to its source")
+
+    def halt(
+        self, book: Runbook, topology: Topology, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """Let it copy nothing while its source gives up records that it may have copied.
+
+        Raises `DcctlError` where the engine cannot go on behind that.
+        """
+        raise DcctlError(
+            f"mirror {mirror}",
+            f"{self.title} cannot go on where its source gives up records that it has copied",
+        )
+
+    def go_on_shortened(  # noqa: PLR0917 - what a mirror goes on from
+        self,
+        book: Runbook,
+        topology: Topology,
+        mirror: MirrorRef,
+        chosen: Handle[LeadersChosen],
+        earlier: Cuts,
+        after: Sequence[After],
+        *,
+        resumes: bool,
+    ) -> Handle[Nothing]:
+        """Set it behind the logs of those that were elected, where it has read further, and let it run again.
+
+        `earlier`: what is recorded of such cuts before. Without `resumes` it stands on.
+        """
+        raise DcctlError(
+            f"mirror {mirror}", f"{self.title} cannot be set behind what its source has given up"
+        )
 
     @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from orchestrator.replication.offsets_json import Offsets
 from orchestrator.runs.effect import EFFECT_CONFIG, Shown
 from orchestrator.runs.stored import stored_as
-from orchestrator.values import Acl
+from orchestrator.values import Acl, TopicPartition
 
 GroupOffsets = dict[str, Offsets]
 """Offsets by partition of each group."""
@@ -43,6 +43,18 @@ class PartlyStanding(StandingLogs):
     unread: dict[str, str]
     silent: tuple[str, ...]
     is_fenced: bool
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class LeadersChosen:
+    """Who is to lead where nobody in sync is left: [topic, partition, broker, leader epoch, log end], …"""
+
+    leaders: tuple[tuple[str, int, int, int, int], ...]
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where the log of each of these partitions ends then."""
+        return {TopicPartition(topic, number): end for topic, number, _, _, end in self.leaders}
 
 
 @dataclass(frozen=True, config=EFFECT_CONFIG)

@@ -21,7 +21,8 @@ Verb = Literal[
 @dataclass(frozen=True, slots=True)
 class Support:
     """What one verb handles: layouts, replication policies, consumers that read by a pattern (but for
-    layouts of `no_patterns_in`), and applications that run at several sites at once.
+    layouts of `no_patterns_in`), applications that run at several sites at once, and mirrors of clusters that
+    lie at several sites (`stretched_ends`).
     """
 
     layouts: frozenset[str]
@@ -29,6 +30,7 @@ class Support:
     patterns: bool = False
     no_patterns_in: frozenset[str] = frozenset()
     several_sites: bool = True
+    stretched_ends: bool = True
 
 
 _MIRRORED = frozenset({"active-passive", "active-active", "aggregation"})
@@ -44,6 +46,7 @@ SUPPORT: Mapping[Verb, Support] = {
         patterns=True,
         no_patterns_in=frozenset({"active-passive"}),
         several_sites=False,
+        stretched_ends=False,
     ),
     "failover": _ROUTED,
     "switchover": _ROUTED,
@@ -84,6 +87,12 @@ def _unsupported(topology: Topology, known: Support) -> Iterator[str]:
         if not mirror.managed:
             yield f"{name} is not managed by dcctl"
         yield from (f"{name} {what}" for what in engine_of(mirror).unsupported(mirror))
+        ends = (mirror.source, mirror.target) if not known.stretched_ends else ()
+        yield from (
+            f"{name}: {end} lies at several sites"
+            for end in ends
+            if len(topology.clusters[end].datacenters) > 1
+        )
     for consumer in topology.consumers:
         yield from _unsupported_of(topology, consumer, known)
     everybody: tuple[Producer | Consumer, ...] = (*topology.producers, *topology.consumers)

@@ -21,6 +21,7 @@ from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.runs.same_clusters import same_clusters
 from orchestrator.runs.way_back import ways_out
 from orchestrator.topology.model import Topology
+from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed, plural
 
 
@@ -213,7 +214,7 @@ def _site_is_back(s: ReconcileSituation) -> Iterator[GateResult]:
             f"{plural(len(lowered.lowered), 'topic')} of {name} {since}",
             limit,
             stops if back else limit,
-            "dcctl failback FILE, once the site is back" if back else "",
+            f"{put_back_command(name)}, once the site is back" if back else "",
         )
 
 

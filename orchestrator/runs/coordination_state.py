@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orchestrator.ports.services import ServiceState
+from orchestrator.runs.estate_record import Cuts
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.guards import GuardSaid, SiteGuardSaid
 from orchestrator.runs.holds import Hold
@@ -165,7 +166,8 @@ class CoordinationState:
     no server of it is to run; `services_stopped`: by cluster and server, how services were that a run has
     stopped, `services_started`: at which sites one has started them since, if these are off still; and
     where sites are off, in `site_guards` by server what guards of that cluster say;
-    `applications_at`: by cluster, the programs that run elsewhere than the file has them.
+    `applications_at`: by cluster, the programs that run elsewhere than the file has them. `truncated`: by a
+    mirror's source and target, all cuts of the source's logs that are recorded.
     """
 
     holder: str
@@ -188,3 +190,4 @@ class CoordinationState:
     services_started: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     site_guards: Mapping[str, Mapping[str, SiteGuardSaid]] = field(default_factory=dict)
     applications_at: Mapping[str, Mapping[str, PlacedAt]] = field(default_factory=dict)
+    truncated: Mapping[tuple[str, str], Cuts] = field(default_factory=dict)

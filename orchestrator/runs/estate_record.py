@@ -154,18 +154,20 @@ class ReverseStarts:
     provisional: Rows = ()
 
 
+Cuts = tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
+"""[topic, partition, [[upstream, downstream], …]]: where a log was cut, and its copy ended then."""
+
+
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class LogsTruncated:
     """All truncations of the logs of `home` whose copies at `standby` reach further.
 
-    [topic, partition, [[upstream, downstream], …]]; stored as `cuts`.
+    Stored as `cuts`.
     """
 
     home: str
     standby: str
-    truncations: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...] = stored_as(
-        "cuts", now="truncations"
-    )
+    truncations: Cuts = stored_as("cuts", now="truncations")
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

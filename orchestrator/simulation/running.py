@@ -30,6 +30,7 @@ from orchestrator.simulation.teardown import take_down
 from orchestrator.simulation.tls import authority_file
 from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
+from orchestrator.topology.verbs import put_back_command
 
 _ENDED = frozenset({"EXITED", "FATAL"})
 # Among the files of a host whose programs see other addresses than the operator does.
@@ -177,7 +178,9 @@ class Simulation:
             if not has_quorum(cluster, live)
         }
         waiting |= {
-            name: "is held by its guards: dcctl failback FILE" for name in here if dc in off.get(name, ())
+            name: f"is held by its guards: {put_back_command(name)}"
+            for name in here
+            if dc in off.get(name, ())
         }
         can_serve = [name for name in here if name not in waiting]
         crew.run([partial(self._await_cluster, crew, name, dc, live) for name in can_serve])

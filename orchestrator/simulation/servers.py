@@ -12,6 +12,7 @@ from orchestrator.simulation.credentials import SUPER_USERS, server_jaas
 from orchestrator.simulation.estate import ConnectWorker, KafkaNode
 from orchestrator.topology.durability.shapes import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from orchestrator.topology.model import Cluster, InternalTopic
+from orchestrator.topology.reading import broker_settings
 
 _SHARES_TOPIC = "__share_group_state"
 INTERNAL_PARTITIONS = 5
@@ -135,6 +136,7 @@ def _kafka(node: KafkaNode, cluster: Cluster, data: Path) -> dict[str, str]:
     shares = internal_topic(cluster, _SHARES_TOPIC)
     return {
         "broker.rack": node.dc,
+        **broker_settings(cluster),
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "super.users": ";".join(f"User:{user}" for user in SUPER_USERS),

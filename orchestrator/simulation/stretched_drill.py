@@ -181,7 +181,7 @@ class StretchedDrill(Drill):
         """None where the command had to be given more than once: the steps are those of several plans."""
         if len(plans) > 1:
             return None
-        return foreseen(simulation.topology, (self.site,), fate, PARTICIPANTS).steps
+        return foreseen(simulation.topology, self.home, (self.site,), fate, PARTICIPANTS).steps
 
     def _leave_and_return(self, simulation: Simulation, facts: DrillFacts, folder: Path) -> None:
         facts.fault_at_s = at_s = time.time()

@@ -33,6 +33,7 @@ Layout = Literal[
 Metadata = Literal["kraft", "zookeeper"]
 Preference = Literal["consistency", "availability"]
 Policy = Literal["default", "identity"]
+ReadFrom = Literal["leader", "nearest"]
 
 OnFork = Literal["keep", "replay", "rebuild"]
 """What becomes of the tail that only the lost side holds, when it comes back under the identity policy:

@@ -17,6 +17,7 @@ from orchestrator.topology.kinds import (
     Positive,
     Preference,
     Principal,
+    ReadFrom,
     TopicName,
     Unknown,
 )
@@ -105,6 +106,10 @@ class Cluster:
     """
     prefer: Preference = "consistency"
     """What counts more once a site is lost: that nothing acknowledged can be lost, or that writes go on."""
+    read_from: ReadFrom = "leader"
+    """From which replica its consumers read: each partition's leader, or one in sync at their own site
+    (`nearest`). That takes `replica.selector.class` at every broker, and `client.rack` at each consumer.
+    """
     internal_topics: Mapping[TopicName, InternalTopic] = field(default_factory=dict)
     """Durability of Kafka's own topics, by name; Kafka's defaults where it is not said."""
     bootstrap: tuple[str, ...] = ()

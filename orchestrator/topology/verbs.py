@@ -7,6 +7,13 @@ from typing import Literal, get_args
 
 MovingVerb = Literal["failover", "switchover", "failback"]
 MOVING_VERBS: tuple[MovingVerb, ...] = get_args(MovingVerb)
+
+
+def put_back_command(cluster: str) -> str:
+    """What puts back whatever was changed within a cluster."""
+    return f"dcctl failback FILE --cluster {cluster}"
+
+
 OVERTAKEN_BY: Mapping[str, frozenset[str]] = {
     "fence": frozenset({"fence", "unfence"}),
     "unfence": frozenset({"fence", "unfence"}),

@@ -32,13 +32,12 @@ from orchestrator.verbs.registration import PARTICIPANTS
 from orchestrator.watch.if_lost import would_refuse
 
 
-def cluster_status(topology: Topology, *, servers: Servers = REAL_SERVERS) -> dict[str, Any]:
-    """The one cluster of a file, as `dcctl status --json` prints it under `clusters`.
+def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> dict[str, Any]:
+    """One cluster of a file, as `dcctl status --json` prints it under `clusters`.
 
     What could not be asked is null, and `problems` says why. `margin`: each next single loss that would stop
     something that goes on now. `if_lost`: of each site what `failover` would do, and which gates are closed.
     """
-    (cluster,) = topology.clusters
     return told(topology, cluster, look_at(topology, cluster, servers=servers))
 
 

@@ -69,7 +69,8 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
     `places`: of each cluster whose consumers would go where no mirror leads from it. Mirrors into a centre
     along which the file sends nobody only copy, and have no row.
 
-    `clusters`: of a file with one cluster and no mirror, see `watch.cluster_status`.
+    `clusters`: the one of a file without a mirror, and whichever lie at several sites; see
+    `watch.cluster_status`.
 
     Raises `UsageError` without such a mirror, and `DcctlError` where the file lacks the target's
     addresses. A target that does not answer is part of the status, not an error.
@@ -84,7 +85,7 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
             **_fences(topology, holds["holds_problem"]),
             "mirrors": [],
             "places": [],
-            "clusters": [cluster_status(topology)],
+            "clusters": [cluster_status(topology, cluster) for cluster in topology.clusters],
         }
     refuse_unsupported(topology, "status")
     places = [place_status(topology, left, entered) for left, entered in unmirrored(topology, target)]
@@ -95,7 +96,11 @@ def topology_status(topology: Topology, target: str | None = None) -> dict[str, 
         **_fences(topology, holds["holds_problem"]),
         "mirrors": [mirror_status(topology, mirror) for mirror in mirrors],
         "places": places,
-        "clusters": [],
+        "clusters": [
+            cluster_status(topology, name)
+            for name, one in topology.clusters.items()
+            if len(one.datacenters) > 1 and target is None
+        ],
     }
 
 

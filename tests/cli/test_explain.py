@@ -217,3 +217,21 @@ def test_where_little_or_nothing_is_to_be_done_that_is_told(
     assert run(["explain", file, "--json", "--lose", lost]) == 0
     first = json.loads(capsys.readouterr().out)["losses"][0]
     assert first["clusters"]["main"]["steps"] == steps
+
+
+def test_what_is_read_from_the_nearest_replica_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind the losses: who reads at its own site, and what would cross otherwise."""
+    example = Path(EXAMPLE).with_name("stretched-2.5dc-kraft.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "near.yaml"
+    file.write_text(example.replace("metadata: kraft", "metadata: kraft\n    read_from: nearest"))
+    assert run(["explain", str(file), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [(one["consumer"], one["site"], one["is_near"]) for one in data["reading"]] == [
+        ("billing", "dc1", True),
+        ("dashboard", "dc1", True),
+    ]
+    assert run(["explain", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Billing at dc1 reads orders from replicas at dc1: nothing of it crosses to another site" in out

@@ -55,6 +55,7 @@ OF_STRETCHED = {
     "servers-told",
     "writes-go-on",
     "voters-droppable",
+    "mirror-behind",
 }
 """Only within a stretched cluster: `test_evacuated.py`, `test_site_lost.py`, `test_quorum_forced.py`,
 `test_living_quorum.py`, the twin."""

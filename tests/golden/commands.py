@@ -57,7 +57,10 @@ def give(operator: Operator, line: str) -> RunResult:
         return operator.unfence(asked.pop("cluster"), **asked)
     if verb == "switchover":
         return operator.switchover(**asked)
-    return operator.failover(**asked) if verb == "failover" else operator.failback(**asked)
+    if verb == "failover":
+        return operator.failover(**asked)
+    asked.pop("cluster")  # within a cluster: no story of moves says it
+    return operator.failback(**asked)
 
 
 def _value(name: str, value: Any) -> Any:

@@ -15,6 +15,7 @@ from orchestrator.imports.topology import imported_topology
 from orchestrator.topology.loading import check_text, load_topology
 from orchestrator.topology.mirrored_topics import MirroredTopics
 from orchestrator.topology.model import Topology
+from orchestrator.topology.reading import RACK_AWARE, SELECTOR
 from tests.imports.estates import decided, seen, with_addresses
 from tests.reconcile.estates import as_described, planned, with_cluster, with_config, with_topic
 
@@ -375,3 +376,16 @@ def test_dynamic_voters_of_kraft_are_written() -> None:
         "west": "dynamic",
         "east": "static",
     }
+
+
+def test_whom_consumers_read_from_is_told_by_the_selector_of_a_broker() -> None:
+    """The rack-aware one is a word of the file; another one is left to a note."""
+    estate = seen(_STRETCHED)
+    (name,) = estate.clusters
+    settings = estate.clusters[name].settings
+    aware = imported_topology(_cluster(estate, name, settings={**settings, SELECTOR: RACK_AWARE}))
+    assert aware.topology.clusters[name].read_from == "nearest"
+    assert "read_from: nearest" in topology_text(aware, "from a test")
+    other = imported_topology(_cluster(estate, name, settings={**settings, SELECTOR: "com.example.Own"}))
+    assert other.topology.clusters[name].read_from == "leader"
+    assert any("com.example.Own" in note and "read_from: leader" in note for note in other.notes)

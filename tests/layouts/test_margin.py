@@ -71,7 +71,7 @@ def _said(simulation: Simulation) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
 
     def is_told() -> bool:
-        status = cluster_status(simulation.topology)
+        status = cluster_status(simulation.topology, "main")
         found[:] = status["margin"] or []
         return status["margin"] is not None and not status["voters_problem"]
 

@@ -241,7 +241,14 @@ def test_on_the_way_back_it_ends_no_other_compensation_and_can_be_gone_on_with(v
 
 # Of parts of a site, of groups at both sites, and of sites that have each other's applications:
 # tests/twin/test_parts_killed.py, test_routes_killed.py
-OF_OTHER_LAYOUTS = {"record-passed", "see-members", "pause-members", "resume-members", "see-fits"}
+OF_OTHER_LAYOUTS = {
+    "record-passed",
+    "see-members",
+    "pause-members",
+    "resume-members",
+    "see-fits",
+    "set-mirror-behind-election",
+}
 
 
 def test_every_place_of_every_verb_has_its_turn() -> None:

@@ -141,3 +141,13 @@ def test_dynamic_voters_stand_in_no_file() -> None:
     )
     assert "controller.quorum.voters" not in properties
     assert properties["controller.quorum.bootstrap.servers"].count(",") == 5
+
+
+def test_brokers_that_are_read_from_the_nearest_replica_know_racks(
+    topology: Topology, estate: Estate
+) -> None:
+    """The selector is there where the file asks for it, and Kafka's default elsewhere."""
+    assert "replica.selector.class" not in _node(topology, estate)
+    near = {**topology.clusters, "west": replace(topology.clusters["west"], read_from="nearest")}
+    selector = _node(replace(topology, clusters=near), estate)["replica.selector.class"]
+    assert selector == "org.apache.kafka.common.replica.RackAwareReplicaSelector"

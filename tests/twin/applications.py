@@ -22,6 +22,7 @@ from orchestrator.ports.hosts import HostsTold
 from orchestrator.replication.positions_back import reverse_mirror
 from orchestrator.snapshot.clients import producer_client, producer_clients
 from orchestrator.topology.counterparts import counterparts_read
+from orchestrator.topology.instances import sites_of
 from orchestrator.topology.model import Consumer, Producer, Topology
 from orchestrator.topology.spark import SparkQuery, queries_of
 from orchestrator.values import ReplicaEnd, TopicPartition
@@ -76,8 +77,8 @@ class Applications:
             for name in _programs_of(topology, cluster):
                 for dc in topology.datacenters:
                     self.clients[dc, name] = Client(name, dc)
-                home = topology.clusters[cluster].datacenters[0]
-                self.clients[home, name].is_running = True
+                for home in _homes_of(topology, cluster, name):
+                    self.clients[home, name].is_running = True
         self._producers = {producer_client(p.name): p for p in topology.producers}
         self._groups = {c.program: c for c in topology.consumers if c.groups}
         self._queries = {query.program: query for _, query in queries_of(topology)}
@@ -290,6 +291,13 @@ def _programs_of(topology: Topology, cluster: str) -> Iterable[str]:
     yield from (consumer.program for consumer in known)
     producers = topology.producers_of(cluster)
     yield from (producer_client(producer.name) for producer in producers if producer.moved_by == "itself")
+
+
+def _homes_of(topology: Topology, cluster: str, program: str) -> tuple[str, ...]:
+    """The site where an application begins: the first one that the file names, or of its cluster."""
+    producers = {producer_client(one.name): one for one in topology.producers_of(cluster)}
+    consumers = {one.program: one for one in topology.consumers_of(cluster)}
+    return sites_of(topology, (producers | consumers)[program])[:1]
 
 
 def spark_offsets(folder: Path, batch: int) -> dict[TopicPartition, int]:

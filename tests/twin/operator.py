@@ -83,8 +83,8 @@ class Operator:
         return run_within_cluster(self.estate.topology, request, **self._begun())
 
     def go_on_without(self, *sites: str, **asked: Any) -> RunResult:
-        """Sites of the only cluster are lost."""
-        (cluster,) = self.estate.topology.clusters
+        """Sites of a cluster (the only one, if none is named) are lost."""
+        cluster = next(iter(self.estate.topology.clusters))
         request = SiteLossRequest(**{"cluster": cluster, "attested": sites, **_WHO, **asked})
         return run_within_cluster(self.estate.topology, request, **self._begun())
 

@@ -20,7 +20,7 @@ STRETCHED = "topologies/stretched-2.5dc-kraft.yaml"
 
 def status(operator: Operator) -> dict[str, Any]:
     """Of the one cluster."""
-    return cluster_status(operator.estate.topology, servers=operator.estate.servers)
+    return cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
 
 
 def shown(found: dict[str, Any]) -> str:

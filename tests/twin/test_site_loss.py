@@ -569,4 +569,4 @@ def test_what_is_to_be_kept_is_not_let_go_where_the_cluster_does_not_answer(
     with pytest.raises(GateRefusedError, match="tails-readable refused: main does not answer"):
         operator.lead_as_before("main", keep_tails=kept)
     assert operator.plan is not None
-    assert operator.plan.command == f"failback --keep-tails '{kept}'"
+    assert operator.plan.command == f"failback --cluster main --keep-tails '{kept}'"

@@ -27,6 +27,7 @@ from orchestrator.ports.clock import utc_text
 from orchestrator.topology.loading import Checked, check_text, dump_topology
 from orchestrator.topology.mirrored_topics import given_names
 from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.reading import SELECTOR
 
 _DC_VARIABLES = ("dc", "datacenter", "data_center", "kafka_rack", "broker_rack", "rack")
 
@@ -118,8 +119,10 @@ def _look_closer(seen: SeenCluster, place: LookAt, cluster: KafkaCluster) -> See
 
 
 def _settings(cluster: KafkaCluster, observed: ObservedCluster) -> dict[str, str]:
-    """Settings of one broker by which Kafka makes its own topics; empty where they must not be seen."""
-    wanted = {key for keys in INTERNAL_TOPICS_TOLD_BY.values() for key in keys}
+    """Settings of one broker: those by which Kafka makes its own topics, and whom consumers read from; empty
+    where they must not be seen.
+    """
+    wanted = {SELECTOR, *(key for keys in INTERNAL_TOPICS_TOLD_BY.values() for key in keys)}
     one = str(min(broker.broker_id for broker in observed.brokers))
     try:
         told = cluster.configs("broker", [one], CALL_TIMEOUT_S).get(one, {})

@@ -18,6 +18,7 @@ from orchestrator.runs.guards import may_open_yet, not_clear
 from orchestrator.runs.plan import GateOutcome, GateResult
 from orchestrator.snapshot.observation import degraded_partitions, too_few_in_sync
 from orchestrator.snapshot.samples import LossWindow
+from orchestrator.topology.instances import serving_sites
 from orchestrator.wording import listed, plural
 
 
@@ -37,8 +38,11 @@ def ages_at_s(s: Situation, now_s: float) -> float:
 
 @asked_again(of_outage="word")
 def attested(s: Situation) -> GateResult:
-    """A person says of each site that it is down, or sick."""
-    sites, is_down = s.topology.clusters[s.left].datacenters, s.case == "gone"
+    """A person says of each site with brokers that it is down, or sick."""
+    sites, is_down = (
+        serving_sites(s.topology, s.left) or s.topology.clusters[s.left].datacenters,
+        s.case == "gone",
+    )
     said, what = (s.words.attested, "down") if is_down else (s.words.sick, "degraded")
     missing = [dc for dc in sites if dc not in said]
     hint = ""

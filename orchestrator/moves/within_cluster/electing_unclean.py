@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from orchestrator.errors import ClusterError
+from orchestrator.moves.results import LeadersChosen
 from orchestrator.moves.within_cluster.batches import asked_for
 from orchestrator.moves.within_cluster.order import Assigned, Replicas, assigned, orders_of, restored
 from orchestrator.moves.within_cluster.reordering import awaited, reordered
@@ -40,17 +40,10 @@ Partitions = tuple[tuple[str, int], ...]
 """[topic, partition], …"""
 
 
-@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
-class Chosen:
-    """Who is to lead: [topic, partition, broker, leader epoch, log end], …"""
-
-    leaders: tuple[tuple[str, int, int, int, int], ...]
-
-
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
 class PutLongestFirst(
     Reversible,
-    Effect[Chosen],
+    Effect[LeadersChosen],
     name="put-longest-first",
     phase="leaders",
     expected_s=3.0,
@@ -70,7 +63,7 @@ class PutLongestFirst(
         which = _named(self.partitions)
         return f"Put the replica whose log reaches furthest first, where none in sync is left: {which}"
 
-    def perform(self, run: Running) -> Outcome[Chosen]:
+    def perform(self, run: Running) -> Outcome[LeadersChosen]:
         """See `Effect`."""
         kafka = run.port(Clusters).cluster(self.cluster)
         placement, meant = kafka.placement(), _meant(self.partitions)
@@ -100,7 +93,7 @@ class PutLongestFirst(
             f"{choice.end.leader_epoch})"
             for choice in found
         )
-        return Done(Chosen(leaders=rows), listed(who) or "each of them is led meanwhile")
+        return Done(LeadersChosen(leaders=rows), listed(who) or "each of them is led meanwhile")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """As it was recorded. Without a record nothing was changed."""
@@ -137,7 +130,7 @@ class ElectUnclean(
 
     cluster: str
     partitions: Partitions
-    chosen: Handle[Chosen]
+    chosen: Handle[LeadersChosen]
 
     @property
     def title(self) -> str:

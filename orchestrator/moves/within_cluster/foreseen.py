@@ -28,40 +28,38 @@ _WORDS = {"margin-after": "--accept-margin", "quorum-proven": "--accept-unproven
 class Foreseen:
     """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
     `failover` would need to be allowed, and for every topic to be written. `stranded`: a sentence for each
-    topic that leaders there would go on taking writes of.
+    topic that leaders there would go on taking writes of. `cluster`: that goes on.
     """
 
+    cluster: str
     steps: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     stranded: tuple[str, ...] = ()
 
 
 def foreseen_of(topology: Topology, found: Durability, them: Participants) -> dict[tuple[str, ...], Foreseen]:
-    """By what is lost: each loss of data centres alone, of a file with one cluster over several of them."""
-    if not topology.is_one_cluster:
-        return {}
-    ((cluster, described),) = topology.clusters.items()
-    if len(described.datacenters) == 1:
-        return {}
-    sites = set(described.datacenters)
+    """By what is lost: each loss of data centres alone, of one cluster that lies over several of them."""
     return {
-        loss.lost: foreseen(topology, loss.lost, loss.clusters[cluster], them)
+        loss.lost: foreseen(topology, cluster, loss.lost, loss.clusters[cluster], them)
+        for cluster, described in topology.clusters.items()
+        if len(described.datacenters) > 1
         for loss in found.losses
-        if sites.issuperset(loss.lost)
+        if set(described.datacenters).issuperset(loss.lost)
     }
 
 
-def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: Participants) -> Foreseen:
-    """Of the loss of data centres of a file with one cluster; `fate`: of that cluster then.
+def foreseen(
+    topology: Topology, cluster: str, sites: Sequence[str], fate: ClusterFate, them: Participants
+) -> Foreseen:
+    """Of the loss of data centres of a cluster; `fate`: of that cluster then.
 
     Every replica is taken to be in sync, and every survivor to be up.
     """
-    (cluster,) = topology.clusters
     described = topology.clusters[cluster]
     is_helpless = fate.control_plane in {"lost", "unknown"} or not set(described.datacenters) - set(sites)
     is_untouched = fate.control_plane == "continues" and not with_brokers(described, sites)
     if is_helpless or is_untouched:
-        return Foreseen()
+        return Foreseen(cluster)
     seen = _by_file(topology, cluster, sites, fate)
     needed = plan_site_loss(topology, seen, SiteLossRequest(cluster=cluster, attested=sites), them)
     every_word = SiteLossRequest(
@@ -69,12 +67,12 @@ def foreseen(topology: Topology, sites: Sequence[str], fate: ClusterFate, them: 
     )
     said = plan_site_loss(topology, seen, every_word, them)
     if _closed(said, "quorum-proven"):
-        return Foreseen()
+        return Foreseen(cluster)
     stopped = needed.facts["stopped"]
     words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
     words += [word for gate, word in _WORDS.items() if _closed(needed, gate)]
     steps = tuple(step.action for step in said.steps)
-    return Foreseen(steps, tuple(words), tuple(foretold(topology, cluster, sites)))
+    return Foreseen(cluster, steps, tuple(words), tuple(foretold(topology, cluster, sites)))
 
 
 def _closed(plan: Plan, gate_id: str) -> bool:

@@ -17,6 +17,7 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateOutcome, GateResult
+from orchestrator.topology.verbs import put_back_command
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
 
@@ -83,7 +84,7 @@ def site_evacuable(
     elif back:
         reason = f"leaders would go to {listed(sorted(set(away) - {site}))}, which is evacuated: "
         reason += listed(map(str, back))
-        hint = "dcctl failback FILE first"
+        hint = f"{put_back_command(cluster)} first"
     outcome: GateOutcome = "refused" if reason else "ok"
     reason = reason or f"each partition of {cluster} can be led by a replica that is not at {site}"
     return gate_result("site-evacuable", outcome, measured, limit, reason, hint)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
 from orchestrator.moves.within_cluster.services import StopServices
@@ -15,6 +16,7 @@ from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Quorum
+from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
 
@@ -22,6 +24,7 @@ from orchestrator.values import TopicPartition
 class LossWay:
     """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
     `unasked`: why no host there is asked to stop its services; `dropped`: dead voters that are taken out.
+    `mirrors`: those that may have copied what is given up where nobody in sync is left.
     """
 
     cluster: str
@@ -36,7 +39,9 @@ class LossWay:
     unclean: tuple[TopicPartition, ...]
     to_lower: dict[str, int]
     stays: tuple[str, ...]
+    topology: Topology
     dropped: tuple[Member, ...] = ()
+    mirrors: tuple[Shortened, ...] = ()
 
 
 def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list[After]:
@@ -55,9 +60,11 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
         order = [behind(led, because="leaders first, then settings")]
         if alone:
             because = "who is elected without losing anything comes first"
-            first = book.add(
-                PutLongestFirst(cluster=cluster, partitions=alone), after=[behind(led, because=because)]
-            )
+            before = [behind(led, because=because)]
+            if halted := halt(book, way.topology, way.mirrors, before):
+                because = "a mirror that has read on would start again at the earliest record"
+                before = [behind(*halted, because=because)]
+            first = book.add(PutLongestFirst(cluster=cluster, partitions=alone), after=before)
             elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
             order = [behind(elected, because="a change of the setting clears who is eligible")]
         if way.to_lower:
@@ -69,6 +76,9 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
         with book.section("dead voters", on_failure="stop"):
             order = [behind(written, because="writes do not wait for it")]
             book.add(DropVoters(cluster=cluster, sites=way.sites, voters=way.dropped), after=order)
+    if alone and way.mirrors:
+        with book.section("mirrors go on", on_failure="stop"):
+            go_on(book, way.topology, way.mirrors, first, elected)
     return [behind(written, because="who writes is started once writes are taken")]
 
 

@@ -105,7 +105,7 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
     done = f"no server of {cluster} runs at {site}" if is_whole else ""
     book = Runbook()
     if not is_done(gates, done) and not (its.forms and not its.survivors.voters):
-        _steps(book, cluster, site, its, them)
+        _steps(book, topology, request, its, them)
     servers = [*its.brokers, *its.voters]
     rows = listed(f"{name} {its.min_insync[name]} → {wanted}" for name, wanted in its.to_lower.items())
     said = f"; min.insync.replicas lowered: {rows}" if its.to_lower else ""
@@ -235,8 +235,10 @@ def _gates_of_voters(
     return gates
 
 
-def _steps(book: Runbook, cluster: str, site: str, its: _Site, them: Participants) -> None:
-    order = list[After]()
+def _steps(
+    book: Runbook, topology: Topology, request: EvacuateRequest, its: _Site, them: Participants
+) -> None:
+    cluster, site, order = request.cluster, request.site, list[After]()
     if not its.is_fenced:
         order = _leave(book, cluster, site, its, them)
         order = _stop_brokers(book, cluster, site, its, order)
@@ -263,6 +265,7 @@ def _steps(book: Runbook, cluster: str, site: str, its: _Site, them: Participant
             unclean=(),
             to_lower={},
             stays=(),
+            topology=topology,
         ),
         order,
     )

@@ -44,6 +44,7 @@ from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.runs.within_clusters import Evacuated
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
 
 
@@ -164,7 +165,8 @@ def _plan_servers_alone(
     way += "what their logs hold beyond their leaders is not counted"
     facts = {
         "way": way,
-        "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: dcctl failback FILE",
+        "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: "
+        f"{put_back_command(cluster)}",
         "sites": list(off),
         "restored": [],
         "applications": {},

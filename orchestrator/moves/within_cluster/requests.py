@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.within_cluster.unclean import AcceptUnclean
+from orchestrator.topology.instances import serving_sites
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed
 
@@ -127,7 +128,7 @@ class PutBackRequest(ClusterRequest):
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
-        words = ["failback"]
+        words = [f"failback --cluster {self.cluster}"]
         if self.keep_tails:
             words.append(f"--keep-tails {shlex.quote(self.keep_tails)}")
         if self.accept_unproven:
@@ -151,6 +152,25 @@ def refuse_unknown_topics(named: Sequence[str], known: Collection[str]) -> None:
     for name in named:
         if known and name != "all" and name not in known:
             raise UsageError(f"--lower-min-insync {name}", "there is no such topic")
+
+
+def cluster_without(topology: Topology, sites: Sequence[str]) -> str | None:
+    """The cluster that goes on at other sites if these are lost: it has brokers elsewhere.
+
+    None where every broker of whatever stands there is lost with them: then a mirror's target takes over.
+    Raises `UsageError` for sites of several clusters of which one goes on.
+    """
+    if topology.is_one_cluster:
+        return next(iter(topology.clusters))
+    here = [name for name, one in topology.clusters.items() if set(sites) & set(one.datacenters)]
+    going_on = [name for name in here if not set(serving_sites(topology, name)) <= set(sites)]
+    if going_on and len(here) > 1:
+        gone = [name for name in here if name not in going_on]
+        problem = f"{listed(going_on)} goes on at other sites, and {listed(gone) or 'each'} by itself"
+        raise UsageError(
+            "failover --attest-down", problem, "one command for each cluster: name its sites alone"
+        )
+    return going_on[0] if going_on else None
 
 
 def evacuated_cluster(topology: Topology, site: str) -> str:

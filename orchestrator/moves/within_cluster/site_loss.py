@@ -18,6 +18,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json, members_without
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
+from orchestrator.moves.within_cluster.mirrors import mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -106,6 +107,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     unclean = (
         tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
     )
+    mirrors = mirrors_shortened(topology, seen, cluster, unclean, them)
+    gates += mirrors_stoppable(topology, seen, cluster, unclean)
     needed = stopped(as_if_led(placement, unclean), min_insync)
     preferring = preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
@@ -155,6 +158,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         to_lower=to_lower,
         stays=stays,
         dropped=dropped,
+        topology=topology,
+        mirrors=mirrors,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
@@ -198,7 +203,8 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
     if way.unclean:
         said += f"; whoever has most leads {listed(map(str, way.unclean))}, and lacks records"
-    return said
+    mirrors = listed(f"the mirror {one.mirror}" for one in way.mirrors if one.runs)
+    return said + (f"; {mirrors} stands meanwhile, and goes on behind them" if mirrors else "")
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:

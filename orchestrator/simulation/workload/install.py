@@ -38,6 +38,7 @@ from orchestrator.snapshot.clients import producer_client
 from orchestrator.topology.consumer_kinds import KINDS, kind_named
 from orchestrator.topology.landing import shared_landings
 from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.topology.reading import consumer_settings
 from orchestrator.topology.spark import SparkQuery
 from orchestrator.topology.standby import READ
 
@@ -167,7 +168,7 @@ def applied_groups(consumers: Iterable[Consumer]) -> list[str]:
 def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, place: Place) -> Program:
     """The very command that a unit of a real estate runs, with the client's own login."""
     site = simulation.sites[place.dc]
-    login = simulation.client_properties(place.cluster, client.principal or client.name, place.dc)
+    login = _login(simulation, client, place)
     properties = f"clients/{kind}-{client.name}.properties"
     site.files.write(properties, properties_text(login), is_private=True)
     words = (kind, client.name, str(simulation.topology_at(place.dc)), "--at", place.cluster)
@@ -180,6 +181,16 @@ def _canary(simulation: Simulation, kind: str, client: Producer | Consumer, plac
     )
 
 
+def _login(simulation: Simulation, client: Producer | Consumer, place: Place) -> dict[str, str]:
+    """How it reaches its cluster, and who it is; a consumer also says where it is, if that decides from whom
+    it reads.
+    """
+    login = simulation.client_properties(place.cluster, client.principal or client.name, place.dc)
+    if isinstance(client, Producer):
+        return login
+    return {**login, **consumer_settings(simulation.topology.clusters[place.cluster], place.dc)}
+
+
 def _producer_config(
     simulation: Simulation, scenario: Scenario, share: float, producer: Producer, place: Place
 ) -> ProducerConfig:
@@ -188,7 +199,7 @@ def _producer_config(
         name=producer.name,
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, producer.principal or producer.name, place.dc),
+        properties=_login(simulation, producer, place),
         topics=list(producer.topics),
         acks=producer.acks,
         headers={} if mark is None else {mark.header: mark.value},
@@ -239,7 +250,7 @@ def _consumer_config(
         group=consumer.groups[0],
         life=place.life,
         ledgers=str(simulation.ledgers),
-        properties=simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc),
+        properties=_login(simulation, consumer, place),
         topics=subscription(topology, consumer, place, read),
         offset_reset="earliest" if is_first else "error",
         hold_lag_records=played.hold_lag_records,
@@ -276,7 +287,7 @@ def _query_config(simulation: Simulation, site: Host, consumer: SparkQuery, plac
         )
     read = topics_read(topology, consumer, place)
     archive = spark_class_archive()
-    login = simulation.client_properties(place.cluster, consumer.principal or consumer.name, place.dc)
+    login = _login(simulation, consumer, place)
     return QueryConfig(
         name=consumer.name,
         life=place.life,

@@ -46,7 +46,7 @@ def _loss_fate(
     servers: Mapping[str, list[Server]],
     loss: Loss,
 ) -> LossFate:
-    states, reasons = _after(topology, servers, loss)
+    states, reasons = states_after(topology, servers, loss)
     known: dict[Shape, TopicFate] = {}
 
     def told(shape: Shape) -> TopicFate:
@@ -76,17 +76,17 @@ def _loss_fate(
         },
         applications_after(topology, [name for name, state in states.items() if state.is_gone]),
         margin_after(
-            servers, by_shape, loss, states, lambda next_loss: _after(topology, servers, next_loss)[0]
+            servers, by_shape, loss, states, lambda next_loss: states_after(topology, servers, next_loss)[0]
         )
         if by_shape
         else (),
     )
 
 
-def _after(
+def states_after(
     topology: Topology, servers: Mapping[str, Sequence[Server]], loss: Loss
 ) -> tuple[dict[str, ClusterState], dict[str, str]]:
-    """Each cluster after a loss, and why its control plane is as it is."""
+    """Each cluster after a loss, and why its control plane is as it is; `servers` by cluster."""
     states, reasons = {}, {}
     for name, cluster in topology.clusters.items():
         control_plane, reasons[name] = control_plane_after(cluster, servers[name], loss)

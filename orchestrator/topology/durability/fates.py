@@ -103,7 +103,7 @@ def topic_fate(shape: Shape, states: Mapping[str, ClusterState]) -> Fate:
 
 def _fate_in_cluster(shape: Shape, state: ClusterState) -> Fate:
     """Mirrors aside."""
-    lost = _replicas_lost(shape, state)
+    lost = replicas_lost(shape, state)
     if lost is None:
         return Fate("unknown", "unknown", "unknown", "unknown", None)
     if not lost.most:
@@ -138,7 +138,8 @@ def _writes(shape: Shape, lost: int, control_plane: ControlPlane) -> tuple[Write
     assert_never(control_plane)
 
 
-def _replicas_lost(shape: Shape, state: ClusterState) -> ReplicasLost | None:
+def replicas_lost(shape: Shape, state: ClusterState) -> ReplicasLost | None:
+    """How many replicas a loss takes from each partition; None where that does not follow from the file."""
     if not state.lost_brokers:
         return ReplicasLost(0, 0)
     if state.lost_brokers == state.brokers:

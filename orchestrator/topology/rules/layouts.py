@@ -100,22 +100,16 @@ def _single_cluster(topology: Topology) -> Iterator[Finding]:
 @rule(
     "layout-homes",
     "error",
-    "Mirrored layouts: each cluster in a data centre of its own",
+    "Mirrored layouts: each cluster in data centres of its own, one or several",
     "Where both ends of a mirror stand in one site, its loss takes both.",
 )
 def layout_homes(topology: Topology) -> Iterator[Finding]:
-    """Clusters over several sites, and sites with several clusters."""
+    """Sites with several clusters."""
     if topology.layout not in _MIRRORED:
         return
     homes: dict[str, str] = {}
     for name, cluster in topology.clusters.items():
         path: Path = ("clusters", name, "nodes")
-        if len(cluster.datacenters) > 1:
-            message = (
-                f"{topology.layout} has each cluster in one data centre; `{name}` stands in "
-                f"{quoted(cluster.datacenters)}"
-            )
-            yield Finding(path, message, "a cluster over several sites is a stretched layout")
         for dc in cluster.datacenters:
             if (other := homes.setdefault(dc, name)) != name:
                 message = f"data centre `{dc}` holds servers of `{other}` and of `{name}`"

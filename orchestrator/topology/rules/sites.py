@@ -112,6 +112,31 @@ def instances_at_sites(topology: Topology) -> Iterator[Finding]:
 
 
 @rule(
+    "mirror-bootstrap-sites",
+    "warning",
+    "A mirror begins with brokers at more than one site of a stretched cluster",
+    "Whoever starts a connector while a site is lost has no other addresses than those in `bootstrap`: it "
+    "would not find the brokers that are left, and the mirror would stand though its cluster goes on.",
+)
+def mirror_bootstrap_sites(topology: Topology) -> Iterator[Finding]:
+    """No more addresses than one site has brokers. Which broker is where no address tells."""
+    mirrored = {name for mirror in topology.replication for name in (mirror.source, mirror.target)}
+    for name, cluster in topology.clusters.items():
+        there = cluster.brokers_per_dc
+        if name not in mirrored or len(there) < 2 or not cluster.bootstrap:
+            continue
+        named, at_one = len(set(cluster.bootstrap)), max(there.values())
+        if named <= at_one:
+            largest = quoted(dc for dc, count in there.items() if count >= named)
+            message = (
+                f"bootstrap of `{name}` names {plural(named, 'broker')}, which may all be at one site "
+                f"({largest}): if that is lost, so are its mirrors"
+            )
+            hint = f"name {at_one + 1} or more, which are never all at one site"
+            yield Finding(("clusters", name, "bootstrap"), message, hint)
+
+
+@rule(
     "coordination-servers",
     "error",
     "coordination.datacenters names one data centre for each server of the ensemble",
@@ -159,6 +184,7 @@ RULES: tuple[Rule, ...] = (
     links_slow,
     residency,
     instances_at_sites,
+    mirror_bootstrap_sites,
     coordination_servers,
     coordination_survives,
 )

@@ -6,7 +6,7 @@ from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import CoordinationError
 from orchestrator.guards.live.site_words import site_guards_said
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.estate_record import ClusterIds, cluster_ids
+from orchestrator.runs.estate_record import ClusterIds, LogsTruncated, cluster_ids
 from orchestrator.runs.live.earlier_runs import earlier_runs
 from orchestrator.runs.live.estate_facts import read_primaries
 from orchestrator.runs.live.estate_record import written_facts
@@ -66,6 +66,7 @@ def read_coordination(
     name = topology.name
     holder = None if own_lock else coordination.holder(lock_path(name))
     within = written_facts(coordination, name, WITHIN_CLUSTERS) if with_changes else ()
+    cut = written_facts(coordination, name, [LogsTruncated]) if with_changes and topology.replication else ()
     off = sites_off(within)
     return CoordinationState(
         str(holder or ""),
@@ -81,5 +82,10 @@ def read_coordination(
         services_stopped=stopped_services(within),
         services_started=sites_started(within),
         applications_at=placed_applications(within),
+        truncated={
+            (fact.body.home, fact.body.standby): fact.body.truncations
+            for fact in cut
+            if isinstance(fact.body, LogsTruncated)
+        },
         site_guards={cluster: site_guards_said(coordination, name, cluster) for cluster in off},
     )

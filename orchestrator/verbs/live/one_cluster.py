@@ -9,11 +9,12 @@ from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
+from orchestrator.mirrors.connect import Workers
 from orchestrator.moves.ports import Hosts
 from orchestrator.moves.request import refuse_unknown_cluster
 from orchestrator.ports.part import Part
 from orchestrator.ports.replica_logs import LogHosts
-from orchestrator.ports.servers import Kafka
+from orchestrator.ports.servers import Connect, Kafka
 from orchestrator.ports.services import ServiceHosts
 from orchestrator.ports.voter_sets import VoterSets
 from orchestrator.ports.voters import VoterHosts
@@ -54,7 +55,7 @@ class ClusterEstate:
 
 
 class ClusterSession(RunSession):
-    """One run's connections, and the hosts of voters and of applications."""
+    """One run's connections, the hosts of voters and of applications, and Connect's workers."""
 
     def __init__(self, *words: Any, about: str, hosts: Sequence[ClientHost] | None, **named: Any) -> None:
         """As `RunSession`. `about`: the cluster; `hosts`: those of applications, None where not read."""
@@ -65,7 +66,13 @@ class ClusterSession(RunSession):
             LogHosts: HostsOfLogs(self.servers, self.topology, self.folder, self.is_cancelled),
             ServiceHosts: HostsOfServices(self.servers, self.topology, self.folder, self.is_cancelled),
             Hosts: ClientsOnHosts(self, hosts),
+            Workers: self,
         }
+        self._connects: dict[str, Connect] = {}
+
+    def connect(self, cluster: str) -> Connect:
+        """See `mirrors.connect.Workers`."""
+        return self._once(self._connects, self.servers.connect, cluster)
 
     def _ports(self) -> dict[type[Any], Any]:
         voters = self.servers.voter_set(self.topology, self._about, partial(self.cluster, self._about))

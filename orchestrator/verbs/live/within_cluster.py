@@ -32,6 +32,8 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
 from orchestrator.ports.services import ServicesSeen
 from orchestrator.ports.voters import VotersSeen
+from orchestrator.replication.engine import Asked, engine_of
+from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
@@ -39,7 +41,7 @@ from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
-from orchestrator.snapshot.snapshot import ClusterView, Snapshot
+from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.client_hosts import client_hosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
@@ -100,7 +102,28 @@ class WithinCluster(OnOneCluster):
         with self.servers.threads.pool(1) as pool:
             hosts = partial(client_hosts, self.servers, self.topology)
             inventory = pool.submit(asked, "inventory", hosts, self.servers.clock)
-            return replace(self._look(estate, own_lock), inventory=inventory.result())
+            seen = replace(self._look(estate, own_lock), inventory=inventory.result())
+        return replace(seen, mirrors=self._mirrors())
+
+    def _mirrors(self) -> dict[MirrorRef, MirrorView]:
+        """Those that copy out of the cluster, where it may give up records."""
+        if not isinstance(self.request, SiteLossRequest) or self.request.accept_unclean is None:
+            return {}
+        whom = Asked(
+            lambda name: self.servers.kafka(self.topology, name),
+            lambda name: self.servers.connect(self.topology, name),
+        )
+        return {
+            ref_to(mirror): MirrorView(
+                states=asked(
+                    f"mirror {mirror.source} → {mirror.target}",
+                    partial(engine_of(mirror).states, whom, ref_to(mirror)),
+                    self.servers.clock,
+                )
+            )
+            for mirror in self.topology.replication
+            if mirror.source == self.cluster
+        }
 
     def _look(self, estate: ClusterEstate, own_lock: bool) -> Snapshot:
         coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
