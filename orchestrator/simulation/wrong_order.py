@@ -22,28 +22,28 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS, RealServers
 
 NEWEST = "dcctl-newest"
 _MADE_WITHIN_S = 60.0
-# A leader without a majority gives up after some seconds; until then whoever wakes up fetches from it.
+# A leader without a majority gives up after some seconds; until then whoever starts fetches from it.
 _GIVES_UP_S = 8.0
 _POLL_S = 0.5
 
 
 @contextmanager
 def newest_on_one(simulation: Simulation, cluster: str, site: str) -> Iterator[str]:
-    """Within it a topic is made, then all voters at `site` go on; all but the last stand still meanwhile.
+    """Within it a topic is made, then all voters at `site` run; all but the last are stopped meanwhile.
 
-    To be left once the other sites are lost. Gives the name of the voter that has it. Raises
+    One that only stood still would find the change in its socket's buffer as it goes on. To be left once the other sites are lost. Gives the name of the voter that has it. Raises
     `SimulationError` where the topic cannot be made: the others' voters and this one have to be a quorum.
     """
     estate, host = simulation.estate, simulation.site(site)
     voters: list[Server] = [*estate.zookeepers_of(cluster), *estate.controllers_of(cluster)]
     names = [voter.program for voter in voters if voter.dc == site]
-    host.pause(names[:-1])
+    host.stop(names[:-1])
     try:
         _make(simulation, cluster)
         yield names[-1]
         time.sleep(_GIVES_UP_S)
     finally:
-        host.resume(names[:-1])
+        host.start(names[:-1])
 
 
 def _make(simulation: Simulation, cluster: str) -> None:
