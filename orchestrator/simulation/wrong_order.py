@@ -31,8 +31,9 @@ _POLL_S = 0.5
 def newest_on_one(simulation: Simulation, cluster: str, site: str) -> Iterator[str]:
     """Within it a topic is made, then all voters at `site` run; all but the last are stopped meanwhile.
 
-    One that only stood still would find the change in its socket's buffer as it goes on. To be left once the other sites are lost. Gives the name of the voter that has it. Raises
-    `SimulationError` where the topic cannot be made: the others' voters and this one have to be a quorum.
+    One that only stood still would find the change in its socket's buffer as it goes on. To be left once the
+    other sites are lost. Gives the name of the voter that has it. Raises `SimulationError` where the topic
+    cannot be made: the others' voters and this one have to be a quorum.
     """
     estate, host = simulation.estate, simulation.site(site)
     voters: list[Server] = [*estate.zookeepers_of(cluster), *estate.controllers_of(cluster)]
