@@ -49,7 +49,8 @@ class Voter(NamedTuple):
 class Quorum:
     """A KRaft quorum. `high_watermark` is the committed end of the metadata log.
 
-    `hosts` are those of the members as far as the quorum knows them.
+    `hosts` are those of the members as far as the quorum knows them, `addresses` the same with a port;
+    `leader_epoch` is -1 where it is not told.
     """
 
     leader_id: int
@@ -57,6 +58,8 @@ class Quorum:
     voters: tuple[Voter, ...]
     observers: tuple[Voter, ...]
     hosts: Mapping[int, str] = field(default_factory=dict)
+    addresses: Mapping[int, str] = field(default_factory=dict)
+    leader_epoch: int = -1
 
 
 class ActiveProducer(NamedTuple):
