@@ -108,10 +108,8 @@ class Looking:
         quorum = self._question("quorum") if self._mode == "kraft" else None
         modes = self._zookeeper_modes() if self._mode == "zookeeper" else {}
         told, teller, problem = self._told(ANSWER_WITHIN_S)
-        known.ports = {
-            **dict.fromkeys(self._bootstrap, _YES),
-            **_result(ports, PROBE_TIMEOUT_S + 1.0, _NO_PORTS),
-        }
+        found = _result(ports, PROBE_TIMEOUT_S + 1.0, _NO_PORTS)
+        known.ports = {**dict.fromkeys(self._bootstrap, _YES), **found}
         if told is None:
             voters = self._zookeepers(modes) if self._mode == "zookeeper" else self._voters(None, begun_at_s)
             return Reading(
