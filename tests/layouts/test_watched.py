@@ -57,6 +57,7 @@ class _Estate:
             *estate.controllers_of(self.cluster),
         ]
         self.is_kraft = not estate.zookeepers_of(self.cluster)
+        self.killing = 0.0, 0.0
         self.rows: list[tuple[str, str, float]] = []
         self.wrong: list[str] = []
 
@@ -94,6 +95,7 @@ class _Estate:
         was_controller = {one.seen.controller for one in self.said().values()}
         killed_s = time.time()
         site.kill([server.program])
+        self.killing = killed_s, time.time()
         self._await(lambda said: _is_noticed(said, server, is_broker), server)
         if is_broker:
             self._await(lambda said: any(e.kind == "broker-fenced" for e in said.going_on), server)
@@ -107,7 +109,7 @@ class _Estate:
                 self._compare_broker(where, events, number, killed_s, leads=max(led) > 0)
             if not is_broker or _name_of(server, self.is_kraft) in said.seen.voters:
                 down = _the(events, "voter-down", _name_of(server, self.is_kraft))
-                self._held(where, "voter down", down and down.begun, killed_s)
+                self._killed(where, "voter down", down)
             if was_controller & {f"broker {number}", f"controller {number}"} and (is_broker or self.is_kraft):
                 self._compare_controller(where, events, killed_s)
 
@@ -117,7 +119,7 @@ class _Estate:
         broker = f"broker {number}"
         down, fenced = _the(events, "broker-down", broker), _the(events, "broker-fenced", broker)
         behind, moved = _the(events, "not-in-sync", broker), _the(events, "leaders-moved", "cluster")
-        self._held(where, "broker down", down and down.begun, killed_s)
+        self._killed(where, "broker down", down)
         self._held(where, "broker takes connections", down and down.ended, self._started(number, killed_s))
         self._held(where, "fenced", fenced and fenced.begun, self._fenced(number, killed_s))
         self._held(where, "not fenced any more", fenced and fenced.ended, self._registered(number, killed_s))
@@ -126,7 +128,7 @@ class _Estate:
             led_s = self._led(number, killed_s, fenced.ended.by_s if fenced and fenced.ended else 0.0)
             self._held(where, "led anew", moved and moved.ended, led_s)
             if moved is not None and led_s is not None:
-                self._note(where, "nobody led them for", moved.not_led_s, led_s - killed_s)
+                self._note(where, "nobody led them for", moved.not_led_s, led_s - self.killing[1])
 
     def _compare_controller(self, where: str, events: list[Event], killed_s: float) -> None:
         moved = _the(events, "controller-moved", "cluster")
@@ -135,26 +137,26 @@ class _Estate:
             if self.is_kraft
             else r"successfully elected as the controller"
         )
-        self._held(where, "controller gone", moved and moved.begun, killed_s)
+        self._killed(where, "controller gone", moved)
         self._held(where, "controller moved", moved and moved.ended, self._first(what, killed_s))
 
     def _started(self, number: int, since_s: float) -> float | None:
-        return self._first(
-            r"Enabling request processing|\[SocketServer .*\] Started data-plane acceptor",
-            since_s,
-            self.brokers[number].program,
-        )
+        """The last of its listeners: where it is a controller as well, that one comes first."""
+        program = self.brokers[number].program
+        return max(self._times("Awaiting socket connections on", since_s, [program]), default=None)
 
     def _fenced(self, number: int, since_s: float) -> float | None:
         if self.is_kraft:
-            return self._first(rf"BrokerRegistrationChangeRecord\(brokerId={number},.*\bfenced=1\b", since_s)
+            what = rf"BrokerRegistrationChangeRecord\(brokerId={number},.*\bfenced=1\b"
+            return self._first(what, since_s, *self._others(number))
         return self._first(
             rf"\[Controller id=\d+\] Newly added brokers: , deleted brokers: {number},", since_s
         )
 
     def _registered(self, number: int, since_s: float) -> float | None:
         if self.is_kraft:
-            return self._first(rf"BrokerRegistrationChangeRecord\(brokerId={number},.*\bfenced=-1\b", since_s)
+            what = rf"BrokerRegistrationChangeRecord\(brokerId={number},.*\bfenced=-1\b"
+            return self._first(what, since_s, *self._others(number))
         return self._first(rf"\[Controller id=\d+\] Newly added brokers: {number}, deleted", since_s)
 
     def _in_sync(self, number: int, since_s: float) -> float | None:
@@ -163,9 +165,14 @@ class _Estate:
 
     def _led(self, number: int, since_s: float, until_s: float) -> float | None:
         """The last of those that broker led is led by another one."""
-        others = [node.program for other, node in self.brokers.items() if other != number]
-        found = self._times(r"Leader \S+ with topic id .* starts at leader epoch", since_s, others)
+        what = r"Leader \S+ with topic id .* starts at leader epoch"
+        found = self._times(what, since_s, self._others(number))
         return max((at_s for at_s in found if at_s < until_s), default=None)
+
+    def _others(self, number: int) -> list[str]:
+        """All but one broker, which reads old metadata once more as it starts, and logs it."""
+        every = {server.program for server in (*self.voters, *self.brokers.values())}
+        return sorted(every - {self.brokers[number].program})
 
     def _first(self, what: str, since_s: float, *programs: str) -> float | None:
         return min(self._times(what, since_s, programs), default=None)
@@ -187,6 +194,12 @@ class _Estate:
             awaited(lambda: all(map(holds, self.said().values())), 60.0)
         except AssertionError:
             raise AssertionError(f"{server.program} is not told of: {self.said()}") from None
+
+    def _killed(self, where: str, what: str, event: Event | None) -> None:
+        """Beside the time that the killing took: nothing logs when it happened."""
+        begun_s, ended_s = self.killing
+        told_s = event and event.begun.by_s
+        self._note(where, what, told_s, told_s and min(max(told_s, begun_s), ended_s))
 
     def _held(self, where: str, what: str, told: Moment | None, logged_s: float | None) -> None:
         self._note(where, what, told and told.by_s, logged_s)

@@ -212,7 +212,7 @@ def in_words(event: Event, now_s: float) -> str:
 
 def _moved(event: Event, took: str) -> str:
     again = event.before == event.now
-    what = f"{event.now} was elected anew" if again else f"from {event.before} to {event.now}"
+    what = f"{event.now} was elected again" if again else f"from {event.before} to {event.now}"
     return f"active controller: {what}; none for {took}"
 
 
@@ -220,4 +220,4 @@ def _elected(event: Event) -> str:
     led = f"; nobody led them for up to {event.not_led_s:.1f} s" if event.not_led_s else ""
     if event.ended is None:
         return f"of {plural(event.partitions, 'partition')} not all are led: {listed(event.named)}{led}"
-    return f"{plural(event.partitions, 'partition')} led anew{led}; now by {event.now or 'nobody'}"
+    return f"{plural(event.partitions, 'partition')} led by others{led}; now by {event.now or 'nobody'}"
