@@ -14,6 +14,11 @@ from orchestrator.wording import listed, plural, short_age
 
 _WORST = 8
 _EVENTS = 5
+_GOES_ON = {
+    False: "",
+    True: ", and goes on",
+    None: "; whether that goes on is unknown: its watcher is silent",
+}
 _ROWS = (
     ("not_led", "not led"),
     ("away", "no replica up"),
@@ -147,8 +152,7 @@ def _watched(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
             yield f"watcher at {row['site']}: {said}"
     events = status["events"] or []
     for event in events if full else events[-_EVENTS:]:
-        going_on = "" if event["ended"] else ", and goes on"
-        yield f"{utc_text(event['begun']['by_s'])}: {event['said']}{going_on}"
+        yield f"{utc_text(event['begun']['by_s'])}: {event['said']}{_GOES_ON[event['goes_on']]}"
 
 
 def _render_lost(row: Mapping[str, Any], console: Console) -> None:

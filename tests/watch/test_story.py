@@ -137,6 +137,20 @@ def test_another_controller_and_how_long_there_was_none() -> None:
     assert "was elected again" in in_words(story.ended[-1], 9)
 
 
+def test_a_controller_that_is_seen_down_is_gone_at_once() -> None:
+    """Not when the quorum has failed to answer."""
+    gone = {"controller 101": DOWN, "controller 102": UP}
+    story = story_of(
+        [
+            reading(1),
+            reading(1.5, controller="", controller_at_s=2.3, voters=gone),
+            reading(3.0, controller="controller 102", controller_epoch=5, controller_at_s=3.1, voters=gone),
+        ]
+    )
+    event = the(story, "controller-moved")
+    assert (event.begun.by_s, event.ended) == (1.5, (1.4, 3.1))
+
+
 def test_no_controller_for_long_is_an_event_that_goes_on_and_ends() -> None:
     """It began when the last one was gone, not when that had lasted."""
     story = story_of([reading(at, controller="") for at in (2.0, 3.0, 4.0, 5.0)], story_of([reading(1.0)]))

@@ -125,14 +125,16 @@ class Looking:
         known.sites |= {number: broker.rack for number, broker in told.brokers.items() if broker.rack}
         ids = {broker.address: number for number, broker in told.brokers.items()}
         unasked: list[str] = []
+        controller_at_s = seen_at_s
         if self._mode == "kraft":
             controller, epoch, voters = self._by_quorum(quorum, begun_at_s, unasked)
+            controller_at_s = self._now_s()
         else:
             controller, epoch, voters = self._zookeeper_controller(told), -1, self._zookeepers(modes)
         return Reading(
             begun_at_s=begun_at_s,
             ended_at_s=seen_at_s,
-            controller_at_s=self._now_s(),
+            controller_at_s=controller_at_s,
             told_by=ids.get(teller, -1),
             cluster_id=told.cluster_id,
             registered=frozenset(told.brokers),

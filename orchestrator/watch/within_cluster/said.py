@@ -98,7 +98,8 @@ def decode(value: bytes) -> WatcherSaid | None:
 def event_as_json(event: Event) -> dict[str, Any]:
     """Plain data, as `--json` prints it."""
     found: dict[str, Any] = _EVENT.dump_python(event, mode="json")
-    return found
+    ended = None if event.ended is None else event.ended._asdict()
+    return {**found, "begun": event.begun._asdict(), "ended": ended}
 
 
 def in_short(reading: Reading) -> Seen:

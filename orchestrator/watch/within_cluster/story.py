@@ -207,7 +207,10 @@ def _controller(story: Story, reading: Reading) -> Story:
     if not reading.has_answer:
         return story
     found = reading.controller, reading.controller_epoch
-    by_s = reading.controller_at_s or reading.ended_at_s
+    last = reading.voters.get(story.controller[0])
+    # A controller that is seen to be down is gone before the quorum has failed to answer.
+    is_seen_down = not found[0] and last is not None and last.is_up is False
+    by_s = reading.ended_at_s if is_seen_down else reading.controller_at_s or reading.ended_at_s
     now = Moment(story.controller_seen_s or story.resumed_s, by_s)
     if not found[0]:
         return replace(story, controller_lost=story.controller_lost or now)

@@ -36,10 +36,15 @@ class Seen(NamedTuple):
     sites: tuple[str, ...]
     as_of_s: float
 
-    def as_json(self) -> dict[str, Any]:
-        """As `status --json` and `history --json` print it. `seconds`: up to the newest word on it."""
+    def as_json(self, now_s: float) -> dict[str, Any]:
+        """As `status --json` and `history --json` print it. `seconds`: up to the newest word on it.
+
+        `goes_on` is null where that word is too old to tell.
+        """
+        is_old = now_s - self.as_of_s > OLD_S
         return {
             **event_as_json(self.event),
+            "goes_on": False if self.event.ended else None if is_old else True,
             "seconds": self.event.seconds(self.as_of_s),
             "said": in_words(self.event, self.as_of_s),
             "seen_from": list(self.sites),
@@ -108,10 +113,10 @@ def told_of(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS
         words = _read(topology, cluster, servers)
     except DcctlError as error:
         return {"watchers": None, "events": None, "watchers_problem": f"{error.subject}: {error.problem}"}
-    events = merged(said for said in words.values() if said is not None)
+    now_s, events = servers.clock.now_s(), merged(said for said in words.values() if said is not None)
     return {
-        "watchers": watchers_told(topology, cluster, words, servers.clock.now_s()),
-        "events": [seen.as_json() for seen in events[-_EVENTS:]],
+        "watchers": watchers_told(topology, cluster, words, now_s),
+        "events": [seen.as_json(now_s) for seen in events[-_EVENTS:]],
         "watchers_problem": "",
     }
 
@@ -123,7 +128,10 @@ def watched_rows(topology: Topology, *, servers: Servers = REAL_SERVERS) -> list
     (cluster,) = topology.clusters
     words = _read(topology, cluster, servers)
     events = merged(said for said in words.values() if said is not None)
-    return [{"at_s": seen.event.begun.by_s, "cluster": cluster, "watched": seen.as_json()} for seen in events]
+    now_s = servers.clock.now_s()
+    return [
+        {"at_s": seen.event.begun.by_s, "cluster": cluster, "watched": seen.as_json(now_s)} for seen in events
+    ]
 
 
 def _read(topology: Topology, cluster: str, servers: Servers) -> dict[str, WatcherSaid | None]:
