@@ -30,6 +30,8 @@ _HEDGE_S = 0.3
 _FETCHED_S = 2.0
 _ENSEMBLE_EVERY_S = 60.0
 _ENSEMBLE_AGAIN_S = 5.0
+# A broker that is away and has no replicas: so long it may be down, then it was taken out of the cluster.
+_FORGOTTEN_AFTER_S = 600.0
 _YES: Listening = "yes"
 _NO_PORTS: Mapping[str, Listening] = {}
 
@@ -60,6 +62,7 @@ class _Known:
     fresh: frozenset[int] = frozenset()
     ensemble_due_s: float = 0.0
     elr_is_told: bool = True
+    unused_since_s: dict[int, float] = field(default_factory=dict)
 
 
 class Looking:
@@ -123,6 +126,7 @@ class Looking:
         seen_at_s = self._now_s()
         known.brokers |= {number: broker.address for number, broker in told.brokers.items()}
         known.sites |= {number: broker.rack for number, broker in told.brokers.items() if broker.rack}
+        self._forget(told)
         ids = {broker.address: number for number, broker in told.brokers.items()}
         unasked: list[str] = []
         controller_at_s = seen_at_s
@@ -147,6 +151,16 @@ class Looking:
             eligible=self._eligible(teller, told, unasked),
             unasked=tuple(unasked),
         )
+
+    def _forget(self, told: MetadataTold) -> None:
+        """Brokers that belong to the cluster no more."""
+        used = told.brokers.keys() | {n for one in told.partitions.values() for n in one.replicas}
+        since, now_s = self._known.unused_since_s, time.monotonic()
+        for number in used & since.keys():
+            del since[number]
+        for number in self._known.brokers.keys() - used:
+            if now_s - since.setdefault(number, now_s) > _FORGOTTEN_AFTER_S:
+                del self._known.brokers[number], since[number]
 
     def _by_quorum(
         self, asked: Future[Quorum] | None, begun_at_s: float, unasked: list[str]
@@ -240,15 +254,10 @@ class Looking:
         known = self._known
         fetched: dict[int, float | None] = {}
         if quorum is not None:
+            members = {v.node_id: v.last_fetched_at_s for v in (*quorum.voters, *quorum.observers)}
             # The leader's own row bears the time at which it answered, by its clock.
-            leader_s = max(
-                (v.last_fetched_at_s or 0.0 for v in quorum.voters if v.node_id == quorum.leader_id),
-                default=0.0,
-            )
-            members = (*quorum.voters, *quorum.observers)
-            ages = {
-                v.node_id: leader_s - v.last_fetched_at_s for v in members if v.last_fetched_at_s is not None
-            }
+            leader_s = members.get(quorum.leader_id)
+            ages = {n: leader_s - at_s for n, at_s in members.items() if leader_s and at_s is not None}
             known.fresh = frozenset(number for number, age_s in ages.items() if age_s <= _FETCHED_S)
             fetched = {v.node_id: ages.get(v.node_id) for v in quorum.voters}
             for number in known.voters.keys() - fetched.keys():
