@@ -10,6 +10,7 @@ from rich.console import Console
 
 from orchestrator.cli.status import readiness
 from orchestrator.cli.status_cluster import cluster_headline, render_cluster
+from orchestrator.verbs.live.within_cluster import leaders_off
 from orchestrator.watch.cluster_status import cluster_status
 from orchestrator.watch.within_cluster.said import encode, said_path
 from tests.twin.conftest import Estates
@@ -129,3 +130,10 @@ def test_in_sync_at_one_site_alone_and_off_the_preferred_place(estates: Estates)
     log.isr, log.leader = at_dc1, at_dc1[0]
     found = status(operator)["partitions"]
     assert found["in_one_site"] == ["orders-0 at dc1"]
+    preferred = log.replicas[0]
+    log.isr, log.leader = log.replicas, log.replicas[1]
+    off = [f"orders-0 is led by {log.leader} instead of {preferred}"]
+    assert status(operator)["partitions"]["not_preferred"] == off
+    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) == off
+    main.set_brokers("gone")
+    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) is None
