@@ -16,8 +16,9 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
-from orchestrator.watch.within_cluster.said import WatcherSaid, decode, said_path
+from orchestrator.watch.within_cluster.said import WatcherSaid
 from orchestrator.watch.within_cluster.story import Event, Moment
+from orchestrator.watch.within_cluster.told import words_of
 from tests.layouts.test_evacuated import awaited
 
 ROOT = Path(__file__).parents[2]
@@ -66,8 +67,7 @@ class _Estate:
         coordination = coordination_connection(self.simulation.topology)
         coordination.open()
         try:
-            path = said_path(self.simulation.topology.name, self.cluster)
-            found = {site: decode(value) for site, value in coordination.read_children(path).items()}
+            found = words_of(coordination, self.simulation.topology.name, self.cluster)
         finally:
             coordination.close()
         return {site: one for site, one in found.items() if one is not None}

@@ -99,7 +99,8 @@ def test_a_silent_watcher_is_named_and_its_events_end_with_its_last_word(estates
     now_s = operator.estate.servers.clock.now_s()
     said = word("dc1", now_s - 64, now_s - 62, now_s - 60, gone_s=now_s - 62)
     path = said_path(operator.estate.topology.name, "main")
-    operator.estate.ensemble.nodes[f"{path}/dc1"] = encode(said)
+    nodes = operator.estate.ensemble.nodes
+    nodes[f"{path}/dc1"], nodes[f"{path}/dc1/events"] = encode(said)
     found = status(operator)
     one, other = found["watchers"]
     assert (one["problem"], other["problem"]) == ("it is silent", "none has ever run")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -73,7 +73,17 @@ class WatcherSaid:
     format_version: int = FORMAT_VERSION
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Events:
+    """The events of a watcher, which change seldom, apart from its reading, which changes all the time."""
+
+    going_on: tuple[Event, ...]
+    ended: tuple[Event, ...]
+    format_version: int = FORMAT_VERSION
+
+
 _SAID: TypeAdapter[WatcherSaid] = TypeAdapter(WatcherSaid)
+_EVENTS: TypeAdapter[_Events] = TypeAdapter(_Events)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -82,17 +92,24 @@ def said_path(topology: str, cluster: str) -> str:
     return f"/dcctl/{topology}/watchers/{cluster}"
 
 
-def encode(said: WatcherSaid) -> bytes:
-    """As it lies in the ensemble."""
-    return _SAID.dump_json(said)
+def encode(said: WatcherSaid) -> tuple[bytes, bytes]:
+    """As it lies in the ensemble: the reading, and the events in a node below it (`events_path`)."""
+    events = _Events(going_on=said.going_on, ended=said.ended)
+    return _SAID.dump_json(said, exclude={"going_on", "ended"}), _EVENTS.dump_json(events)
 
 
-def decode(value: bytes) -> WatcherSaid | None:
+def decode(value: bytes, events: bytes) -> WatcherSaid | None:
     """None for what a newer version, or nobody who knows the format, has written."""
     try:
-        return _SAID.validate_json(value)
+        said, told = _SAID.validate_json(value), _EVENTS.validate_json(events)
     except ValidationError:
         return None
+    return replace(said, going_on=told.going_on, ended=told.ended)
+
+
+def events_path(path: str) -> str:
+    """Where the events are of the watcher that says its readings at `path`."""
+    return f"{path}/events"
 
 
 def event_as_json(event: Event) -> dict[str, Any]:

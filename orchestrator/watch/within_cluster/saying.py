@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.adapters.zookeeper import Coordination
 from orchestrator.errors import DcctlError
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.topology.model import Topology
-from orchestrator.watch.within_cluster.said import WatcherSaid, decode, encode, said_path
+from orchestrator.watch.within_cluster.said import WatcherSaid, decode, encode, events_path, said_path
 
 _AGAIN_S = 2.0
 _DEADLINE_S = 5.0
+_SAME_AFTER_S = 2.0
 
 
 class Saying:
-    """Keeps what it was given last where others read it, once a second at most. Start, and stop."""
+    """Keeps what it was given last where others read it, each half second at most. Start, and stop."""
 
-    def __init__(self, topology: Topology, cluster: str, site: str, log: Any, every_s: float = 1.0) -> None:
+    def __init__(self, topology: Topology, cluster: str, site: str, log: Any, every_s: float = 0.5) -> None:
         self._topology, self._log, self._every_s = topology, log, every_s
         self._path = f"{said_path(topology.name, cluster)}/{site}"
         self._newest: WatcherSaid | None = None
         self._said: WatcherSaid | None = None
+        self._events = b""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="saying", daemon=True)
         self._problem = ""
@@ -32,10 +35,10 @@ class Saying:
         coordination = coordination_connection(self._topology)
         coordination.open()
         try:
-            found = coordination.read(self._path)
+            found, events = coordination.read(self._path), coordination.read(events_path(self._path))
         finally:
             coordination.close()
-        return None if found is None else decode(found)
+        return None if found is None else decode(found, events or b"")
 
     def say(self, said: WatcherSaid) -> None:
         """To be written as soon as it can be; an older word that was not is given up."""
@@ -69,13 +72,23 @@ class Saying:
                 return
             self._stopped.wait(_AGAIN_S)
 
+    def _is_due(self, newest: WatcherSaid) -> bool:
+        """A reading that says the same is written less often: each write stays in the logs of an ensemble."""
+        said = self._said
+        if said is None or newest.seen.at_s - said.seen.at_s >= _SAME_AFTER_S:
+            return True
+        return newest != replace(said, seen=replace(said.seen, at_s=newest.seen.at_s))
+
     def _write_on(self, coordination: Coordination) -> None:
         while True:
             is_last = self._stopped.is_set()
             newest = self._newest
-            if newest is not None and newest is not self._said:
-                coordination.write(self._path, encode(newest))
-                self._said = newest
+            if newest is not None and (is_last or self._is_due(newest)):
+                reading, events = encode(newest)
+                if events != self._events:
+                    coordination.write(events_path(self._path), events)
+                coordination.write(self._path, reading)
+                self._said, self._events = newest, events
                 if self._problem:
                     self._log.info("what was seen is in the ensemble again")
                     self._problem = ""

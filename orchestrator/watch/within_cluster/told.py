@@ -16,6 +16,7 @@ from orchestrator.watch.within_cluster.said import (
     WatcherSaid,
     decode,
     event_as_json,
+    events_path,
     in_words,
     main_sites,
     said_path,
@@ -53,8 +54,11 @@ class Seen(NamedTuple):
 
 def words_of(coordination: Coordination, topology: str, cluster: str) -> dict[str, WatcherSaid | None]:
     """The newest word of the watcher at each site; None for one that this version cannot read."""
-    found = coordination.read_children(said_path(topology, cluster))
-    return {site: decode(value) for site, value in found.items()}
+    place = said_path(topology, cluster)
+    return {
+        site: decode(value, coordination.read(events_path(f"{place}/{site}")) or b"")
+        for site, value in coordination.read_children(place).items()
+    }
 
 
 def merged(words: Iterable[WatcherSaid]) -> list[Seen]:
