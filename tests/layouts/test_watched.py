@@ -16,9 +16,11 @@ from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
+from orchestrator.watch.cluster_status import cluster_status
+from orchestrator.watch.within_cluster.readings_file import readings_kept
 from orchestrator.watch.within_cluster.said import WatcherSaid
 from orchestrator.watch.within_cluster.story import Event, Moment
-from orchestrator.watch.within_cluster.told import words_of
+from orchestrator.watch.within_cluster.told import watched_rows, words_of
 from tests.layouts.test_evacuated import awaited
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +43,24 @@ def test_events_are_at_the_times_of_the_servers_logs(layout: str) -> None:
             estate.kill_and_start(server)
         estate.show()
         assert estate.wrong == []
+        _is_told_everywhere(simulation)
     finally:
         simulation.down()
+
+
+def _is_told_everywhere(simulation: Simulation) -> None:
+    """In status, in history, and in the files at each watcher's host."""
+    status = cluster_status(simulation.topology)
+    assert [row["problem"] for row in status["watchers"]] == [""] * len(status["watchers"])
+    kinds = {"broker-down", "broker-fenced", "voter-down", "controller-moved", "leaders-moved", "not-in-sync"}
+    assert {event["kind"] for event in status["events"]} >= kinds
+    rows = watched_rows(simulation.topology)
+    assert {row["watched"]["kind"] for row in rows} >= kinds
+    assert all(row["watched"]["goes_on"] is False for row in rows)
+    for row in status["watchers"]:
+        kept = readings_kept(simulation.site(row["site"]).files.place("watch/readings"))
+        assert max(one["not_led"] or 0 for one in kept) > 0
+        assert any(one["partitions"] for one in kept)
 
 
 class _Estate:
