@@ -19,6 +19,7 @@ from orchestrator.errors import DcctlError
 from orchestrator.runs.engine.state import RunOutcome
 from orchestrator.topology.loading import load_topology
 from orchestrator.watch.metrics import WatchCollector
+from orchestrator.watch.within_cluster.gauges import GAUGES
 from tests.gates.gate_ids import gates_of
 from tests.test_docs import PAGES, ROOT, default_of, meant, shown, table
 
@@ -182,6 +183,10 @@ def test_every_metric_is_told_with_its_labels() -> None:
     rows = table(OPERATING, "## Metrics")
     told = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
     assert told == {f"dcctl_{name}": list(labels) for name, (_, labels) in gauges.items()}
+    rows = table(OPERATING, "### Of one cluster")
+    within = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
+    assert within == {f"dcctl_{name}": list(labels) for name, (_, labels) in GAUGES.items()}
+    told |= within
     named = set(re.findall(r"\bdcctl_[a-z_]+", text_of(OPERATING)))
     assert named == told.keys()
 

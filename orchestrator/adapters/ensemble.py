@@ -185,13 +185,17 @@ def parse_ensemble(
 def _leader(servers: Mapping[int, EnsembleServer], timeout_s: float) -> int | None:
     asked = [server for server in servers.values() if server.client_address]
     with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
-        modes = pool.map(lambda server: mode_of(server.client_address, timeout_s), asked)
+        modes = pool.map(lambda server: server_mode(server.client_address, timeout_s), asked)
         leading = [server.server_id for server, mode in zip(asked, modes, strict=True) if mode == "leader"]
     return leading[0] if len(leading) == 1 else None
 
 
-def mode_of(address: str, timeout_s: float = 2.0) -> str:
-    """leader, follower, observer or standalone; empty where the server does not say."""
+def server_mode(address: str, timeout_s: float = 2.0) -> str | None:
+    """leader, follower, observer or standalone, as the server at `host:port` says itself.
+
+    Empty where it answers and serves nobody, as without a quorum, or has no such address; None where it does
+    not answer.
+    """
     host, _, port = address.rpartition(":")
     if not port:
         return ""
@@ -202,6 +206,6 @@ def mode_of(address: str, timeout_s: float = 2.0) -> str:
             while chunk := connection.recv(_ANSWER_BYTES):
                 said += chunk
     except OSError:
-        return ""
+        return None
     found = re.search(rb"^Mode: (\w+)", said, re.MULTILINE)
     return found[1].decode("ascii") if found else ""

@@ -27,13 +27,17 @@ def render_history(runs: Rows, others: Rows, console: Console) -> None:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """What has happened beside the runs: locks, settings, holds, writes by hand, primaries, imports."""
+    """What has happened beside the runs: locks, settings, holds, writes by hand, primaries, imports, and
+    what watchers saw.
+    """
     if "by_hand" in row:
         return f"{escape(row['by_hand'])}, by hand, by {escape(row['by']['who'])}"
     if "settings_before" in row:
         return _settings_line(row)
     if "taken_from" in row:
         return _unlock_line(row)
+    if "watched" in row:
+        return f"{escape(row['cluster'])}: {escape(row['watched']['said'])}"
     if "event" in row:
         return _hold_line(row)
     return _primary_line(row) if "home" in row else _import_line(row)

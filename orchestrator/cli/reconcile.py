@@ -154,25 +154,29 @@ def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
     """Say what is not as the file says: what somebody changed, and what the file says anew."""
     from orchestrator.cli.gates_view import render_closed
     from orchestrator.cli.output import emit, speak_of
-    from orchestrator.cli.reconcile_view import render_differences, summary_of
+    from orchestrator.cli.reconcile_view import render_differences, render_leaders, summary_of
     from orchestrator.errors import OutcomeUnknownError
     from orchestrator.reconcile.planning import is_of_other_clusters, not_compared
     from orchestrator.runs.plan import to_json
     from orchestrator.topology.loading import load_topology
     from orchestrator.verbs.live.apply import plan_apply
+    from orchestrator.verbs.live.within_cluster import leaders_off
 
     speak_of(file)
-    found = plan_apply(load_topology(file))
+    topology = load_topology(file)
+    found, leaders = plan_apply(topology), leaders_off(topology)
     rows = found.facts["differences"]
     unseen = not_compared(found)
 
     def render(console: Console) -> None:
         render_closed(found.gates, console)
         render_differences(found, console, full=full)
+        render_leaders(leaders, console, full=full)
 
     emit(
         {
             "topology": found.topology,
+            "leaders": leaders,
             "applied": found.facts["applied"],
             "applied_known": found.facts["applied_known"],
             "compared": found.facts["compared"],

@@ -21,7 +21,17 @@ from orchestrator.wording import and_n_more, listed
 Row = Mapping[str, Any]
 
 _SHOWN = 15
+_LEADERS = 5
 IRREVERSIBLE = "[bold red]⚠ irreversible[/]"
+
+
+def render_leaders(leaders: Sequence[str] | None, console: Console, *, full: bool) -> None:
+    """Partitions off their preferred leader: no difference from the file, which names no leaders."""
+    if leaders is None:
+        console.print("[yellow]?[/] whether preferred replicas lead is unknown: the cluster does not say it")
+    elif leaders:
+        said = listed(leaders, len(leaders) if full else _LEADERS)
+        console.print(f"[dim]{escape(said)}: dcctl leaders FILE --balance[/]")
 
 
 def render_differences(plan: Plan, console: Console, *, full: bool = False) -> None:

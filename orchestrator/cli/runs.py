@@ -146,7 +146,7 @@ def history(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """List the runs of a topology, newest last.
+    """List the runs of a topology, newest last, and of one cluster what its watchers saw.
 
     `dcctl history prune` removes what old runs have left on this machine.
     """
@@ -159,6 +159,7 @@ def history(
     from orchestrator.runs.live.unlock import unlock_rows
     from orchestrator.verbs.live.history_import import check_order, import_rows
     from orchestrator.verbs.registration import effects_of
+    from orchestrator.watch.within_cluster.told import watched_rows
     from orchestrator.wording import plural
 
     check_order(order)
@@ -171,7 +172,7 @@ def history(
     effects = effects_of(topology)
     rows, unlocks, holds = run_rows(topology, effects), unlock_rows(topology), hold_events(topology)
     primaries, imports, written = primary_records(topology), import_rows(topology), by_hand_rows(topology)
-    settings = changed_settings(topology)
+    settings, watched = changed_settings(topology), watched_rows(topology)
     emit(
         {
             "runs": rows,
@@ -181,11 +182,12 @@ def history(
             "imports": imports,
             "by_hand": written,
             "settings": settings,
+            "watched": watched,
         },
         as_json=as_json,
         summary=plural(len(rows), "run"),
         render=lambda console: render_history(
-            rows, [*unlocks, *holds, *primaries, *imports, *written, *settings], console
+            rows, [*unlocks, *holds, *primaries, *imports, *written, *settings, *watched], console
         ),
     )
 

@@ -9,10 +9,24 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
+from orchestrator.ports.clock import utc_text
 from orchestrator.topology.verbs import put_back_command
-from orchestrator.wording import listed, plural
+from orchestrator.wording import listed, plural, short_age
 
 _WORST = 8
+_EVENTS = 5
+_GOES_ON = {
+    False: "",
+    True: ", and goes on",
+    None: "; whether that goes on is unknown: its watcher is silent",
+}
+_ROWS = (
+    ("not_led", "not led"),
+    ("away", "no replica up"),
+    ("not_in_sync", "not in sync"),
+    ("in_one_site", "in sync at one site alone"),
+    ("not_preferred", "off its preferred place (dcctl leaders FILE --balance)"),
+)
 
 
 def cluster_headline(status: Mapping[str, Any]) -> str:
@@ -97,11 +111,12 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
             words = f"dcctl failover FILE --attest-down {site['site']} --dry-run"
             yield f"{site['site']}: no broker is up; if it is down: {words}"
     rows = status["partitions"] or {}
-    for key, what in (("not_led", "not led"), ("away", "no replica up"), ("not_in_sync", "not in sync")):
+    for key, what in _ROWS:
         if rows.get(key):
             yield f"{what}: {listed(rows[key], len(rows[key]) if full else _WORST)}"
     yield from _changed(status, full=full)
     yield from (f"not known: {problem}" for problem in status["problems"])
+    yield from _watched(status, full=full)
     for one in status["margin"] or ():
         yield f"margin: {one['said']}"
     if status["margin"] == []:
@@ -122,6 +137,23 @@ def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     for guard in status["guards"] or ():
         if full or guard["state"] == "held":
             yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"
+
+
+def _watched(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
+    """Whether each site's watcher sees the cluster now, and what has happened."""
+    if status["watchers"] is None:
+        yield f"not known: what watchers have seen: {status['watchers_problem']}"
+    for row in status["watchers"] or ():
+        age = "" if row["age_s"] is None else f", last reading {short_age(row['age_s'])} ago"
+        if row["problem"]:
+            said = f"{row['problem']}{age}: dcctl watch FILE --at {row['site']}"
+        else:
+            said = f"broker {row['told_by']} tells it, {row['controller'] or 'no controller seen'}{age}"
+        if full or row["problem"]:
+            yield f"watcher at {row['site']}: {said}"
+    events = status["events"] or []
+    for event in events if full else events[-_EVENTS:]:
+        yield f"{utc_text(event['begun']['by_s'])}: {event['said']}{_GOES_ON[event['goes_on']]}"
 
 
 def _render_lost(row: Mapping[str, Any], console: Console) -> None:

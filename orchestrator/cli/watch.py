@@ -28,12 +28,45 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     metrics_port: int = typer.Option(0, "--metrics-port", help="Serve Prometheus metrics on this port."),
     metrics_address: str = typer.Option("127.0.0.1", "--metrics-address", help="Address to serve them on."),
     log_file: Path | None = typer.Option(None, "--log-file", help="Append the log here, not to stderr."),
+    folder: Path | None = typer.Option(
+        None,
+        "--folder",
+        metavar="DIR",
+        help="Of a file with one cluster: where an hour of readings is kept; default: the state folder.",
+    ),
 ) -> None:
-    """Keep where applications would go what a failover will need; runs until it is stopped."""
+    """Keep where applications would go what a failover will need; runs until it is stopped.
+
+    Of a file with one cluster: read each second who is up, leads and is in sync, and time what happens.
+    """
+    from orchestrator.cli.files import given_topology
+    from orchestrator.errors import UsageError
+
+    topology = given_topology(file)
+    metrics = metrics_port, metrics_address
+    if topology.is_one_cluster:
+        if target:
+            raise UsageError(
+                f"--target {target}", "the file has no mirror", "--at DC: the site where it runs"
+            )
+        _watch_within(topology, at, interval_s, metrics, log_file, folder)
+        return
+    if folder is not None:
+        raise UsageError(f"--folder {folder}", "is for a file with one cluster; this one has mirrors")
+    _watch_mirrors(topology, (target, at), interval_s, metrics, log_file)
+
+
+def _watch_mirrors(
+    topology: Topology,
+    which: tuple[str, str],
+    interval_s: float,
+    metrics: tuple[int, str],
+    log_file: Path | None,
+) -> None:
+    """What is kept at other clusters; `which`: the cluster, and the data centre, or empty for all."""
     import signal
     import threading
 
-    from orchestrator.cli.files import given_topology
     from orchestrator.moves.support import refuse_unsupported
     from orchestrator.snapshot.live.identity import KnownClusters
     from orchestrator.snapshot.watched import watched_clusters
@@ -41,8 +74,8 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     from orchestrator.watch.log import watch_log
     from orchestrator.watch.watcher import Watcher
 
-    topology = given_topology(file)
     refuse_unsupported(topology, "watch")
+    target, at = which
     clusters = _kept_at(topology, watched_clusters(topology, target or None), at)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -50,10 +83,11 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     with watch_log(log_file) as log:
         known = KnownClusters()
         watchers = [Watcher(topology, watched, log, interval_s, known) for watched in clusters]
-        if metrics_port:
+        port, address = metrics
+        if port:
             from orchestrator.watch.metrics import serve_metrics
 
-            serve_metrics(watchers, metrics_port, metrics_address, topology.consumers)
+            serve_metrics(watchers, port, address, topology.consumers)
         copiers = [FactCopier(topology, watched, log, known) for watched in clusters if topology.coordination]
         for copier in copiers:
             threading.Thread(target=copier.run, name="facts", daemon=True).start()
@@ -71,6 +105,54 @@ def watch(  # noqa: PLR0917 - typer passes them by name
             thread.join()
     if not stop.is_set():
         raise typer.Exit(1)
+
+
+def _watch_within(  # noqa: PLR0917 - the options of `watch`
+    topology: Topology,
+    at: str,
+    interval_s: float,
+    metrics: tuple[int, str],
+    log_file: Path | None,
+    folder: Path | None,
+) -> None:
+    """The one cluster of a file, as seen from one of its sites."""
+    import signal
+
+    from orchestrator.runs.live.state_folder import state_folder
+    from orchestrator.watch.log import watch_log
+    from orchestrator.watch.within_cluster.gauges import serve_gauges
+    from orchestrator.watch.within_cluster.watcher import ClusterWatcher
+
+    (cluster,) = topology.clusters
+    site = _main_site(topology, cluster, at)
+    place = folder or state_folder() / "watched" / topology.name / site
+    with watch_log(log_file) as log:
+        watcher = ClusterWatcher(topology, cluster, site, log, interval_s=interval_s, folder=place)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: watcher.stop())
+        port, address = metrics
+        if port:
+            serve_gauges(watcher, port, address)
+        watcher.run()
+
+
+def _main_site(topology: Topology, cluster: str, at: str) -> str:
+    """Where the watcher runs. Each site that has brokers needs one of its own."""
+    from orchestrator.errors import UsageError
+    from orchestrator.moves.request import refuse_unknown_site
+    from orchestrator.watch.within_cluster.said import main_sites
+    from orchestrator.wording import listed
+
+    sites = main_sites(topology, cluster)
+    if at:
+        refuse_unknown_site(topology, at, "--at")
+        if at in sites:
+            return at
+        raise UsageError(f"--at {at}", f"no broker of {cluster} is there", f"run it at {listed(sites)}")
+    if len(sites) == 1:
+        return sites[0]
+    ways = " and one ".join(f"--at {site}" for site in sites)
+    raise UsageError("dcctl watch", f"{cluster} is at several sites", f"say at which one it runs: one {ways}")
 
 
 def _kept_at(topology: Topology, clusters: Sequence[Watched], dc: str) -> Sequence[Watched]:

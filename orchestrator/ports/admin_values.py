@@ -53,7 +53,8 @@ class Voter(NamedTuple):
 class Quorum:
     """A KRaft quorum. `high_watermark` is the committed end of the metadata log.
 
-    `endpoints` of the members, as far as the quorum knows them, are `LISTENER://host:port`.
+    `endpoints` of the members, as far as the quorum knows them, are `LISTENER://host:port`; `leader_epoch` is
+    -1 where it is not told.
     """
 
     leader_id: int
@@ -61,12 +62,17 @@ class Quorum:
     voters: tuple[Voter, ...]
     observers: tuple[Voter, ...]
     endpoints: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    leader_epoch: int = -1
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """Of each member that has an endpoint the `host:port` of the first one."""
+        return {number: rows[0].partition("://")[2] for number, rows in self.endpoints.items() if rows}
 
     @property
     def hosts(self) -> dict[int, str]:
-        """Of each member that has an endpoint the host of the first one."""
-        found = {number: rows[0] for number, rows in self.endpoints.items() if rows}
-        return {number: row.partition("://")[2].rpartition(":")[0] for number, row in found.items()}
+        """The same without ports."""
+        return {number: address.rpartition(":")[0] for number, address in self.addresses.items()}
 
 
 class ActiveProducer(NamedTuple):

@@ -46,7 +46,7 @@ def simulation_up(
     `name` must be free; without one, the topology's name is taken, with a number if need be. `backend`: the
     name of what runs the servers. `on_progress` is called with a stage and a detail, by this thread. A
     simulation lives until it is taken down; with `owner_pid` it also goes when that process is gone (at the
-    next `sim up`). `watch` also starts a watcher at each mirror's target.
+    next `sim up`). `watch` also starts watchers: at each mirror's target, or at the sites of the one cluster.
 
     The clusters are filled by the product's own apply. Returns when all connectors run. Whatever goes wrong,
     Ctrl-C included: nothing is left but the logs of what failed. Raises `SimulationError`, `JavaError`,
@@ -112,7 +112,7 @@ def _up(
     # The ensemble comes first: the guards of brokers ask it before they let anybody in.
     simulation.machines.switch_on()
     Start(simulation, installer, on_progress).run()
-    if watch and topology.replication:
+    if watch:
         start_watchers(simulation, on_progress)
     simulation.history.record("up", simulation.name, started_at_s=started_at_s, verified=True)
     return simulation

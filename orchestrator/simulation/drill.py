@@ -126,6 +126,8 @@ class Drill:
             backend=options.backend,
             on_progress=lambda stage, detail: self.tell.stage("bring up", f"{stage}: {detail}"),
             owner_pid=options.owner_pid,
+            # Within one cluster nothing rests on a watcher, and the figures are for the others alone.
+            watch=bool(self.topology.replication),
         )
         try:
             with Standing(simulation, self.tell.note) as self.standing:

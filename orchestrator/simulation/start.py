@@ -26,8 +26,10 @@ from orchestrator.simulation.running import Simulation
 from orchestrator.simulation.servers import INTERNAL_PARTITIONS, internal_topic
 from orchestrator.snapshot.watched import watched_clusters
 from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
+from orchestrator.watch.within_cluster.said import main_sites
 
 _TIMEOUT_S = 180.0
+_WATCH = (sys.executable, "-m", "orchestrator.cli.main", "watch")
 # As Kafka makes it itself (`GroupCoordinator.groupMetadataTopicConfigs`).
 _OFFSETS_CONFIG = {
     "cleanup.policy": "compact",
@@ -107,7 +109,18 @@ class Start:
 
 
 def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
-    """Start one watcher for each cluster where applications would go, in that cluster's first data centre."""
+    """Start one watcher for each cluster where applications would go, in that cluster's first data centre.
+
+    Of a file with one cluster: one at each site that has brokers.
+    """
+    if simulation.topology.is_one_cluster:
+        on_progress("watcher", "starting")
+        (cluster,) = simulation.topology.clusters
+        for dc in main_sites(simulation.topology, cluster):
+            simulation.sites[dc].add_programs([_watcher_within(simulation, dc)])
+        return
+    if not simulation.topology.replication:
+        return
     try:
         refuse_unsupported(simulation.topology, "watch")
     except DcctlError as error:
@@ -120,7 +133,7 @@ def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
         homes.setdefault(simulation.topology.clusters[target].datacenters[0], []).append(target)
     for dc, targets in homes.items():
         file = str(simulation.topology_at(dc))
-        watch = (sys.executable, "-m", "orchestrator.cli.main", "watch", file)
+        watch = (*_WATCH, file)
         programs = [
             Program(
                 "watch" if len(targets) == 1 else f"watch-{target}",
@@ -131,3 +144,10 @@ def start_watchers(simulation: Simulation, on_progress: OnProgress) -> None:
             for target in targets
         ]
         simulation.sites[dc].add_programs(programs)
+
+
+def _watcher_within(simulation: Simulation, dc: str) -> Program:
+    host = simulation.sites[dc]
+    folder = host.files.place("watch/readings")
+    words = (str(simulation.topology_at(dc)), "--at", dc, "--folder", str(folder))
+    return Program("watch", (*_WATCH, *words), autostart=True, autorestart=True)

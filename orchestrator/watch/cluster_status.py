@@ -14,7 +14,8 @@ from orchestrator.moves.within_cluster.margin import (
     voters_by_site,
     voters_up,
 )
-from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync
+from orchestrator.moves.within_cluster.order import assigned, brokers_at, in_one_site, not_in_sync
+from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.without_site import plan_without
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.part import Part
@@ -30,6 +31,7 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.within_cluster import look_at
 from orchestrator.verbs.registration import PARTICIPANTS
 from orchestrator.watch.if_lost import would_refuse
+from orchestrator.watch.within_cluster.told import told_of
 
 
 def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> dict[str, Any]:
@@ -37,8 +39,12 @@ def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_
 
     What could not be asked is null, and `problems` says why. `margin`: each next single loss that would stop
     something that goes on now. `if_lost`: of each site what `failover` would do, and which gates are closed.
+    `watchers` and `events`: see `watch.within_cluster.told`.
     """
-    return told(topology, cluster, look_at(topology, cluster, servers=servers))
+    seen = told(topology, cluster, look_at(topology, cluster, servers=servers))
+    if not topology.is_one_cluster:
+        return {**seen, "watchers": [], "events": [], "watchers_problem": ""}
+    return {**seen, **told_of(topology, cluster, servers=servers)}
 
 
 def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
@@ -53,7 +59,8 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
     problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
     problems += [voters_problem] if voters_problem else []
-    rows = None if placement is None else _partitions(placement, wanted)
+    is_stretched = len(described.brokers_per_dc) > 1
+    rows = None if placement is None else _partitions(placement, wanted, is_stretched=is_stretched)
     margin = None
     if placement is not None and wanted is not None:
         margin = margin_now(
@@ -106,15 +113,20 @@ def _recorded_of(state: CoordinationState | None, cluster: str, dc: str) -> dict
     }
 
 
-def _partitions(placement: Placement, wanted: Mapping[str, int] | None) -> dict[str, Any]:
+def _partitions(
+    placement: Placement, wanted: Mapping[str, int] | None, *, is_stretched: bool
+) -> dict[str, Any]:
     """`not_led`: that somebody could lead; `away`: no replica of which is up; `stopped`: topics that take no
-    writes.
+    writes. `in_one_site`: with replicas at several, all of those in sync at one; `not_preferred`: led by
+    another replica than the first.
     """
     return {
         "count": placement.partition_count,
         "not_led": [str(tp) for tp in unsettled(placement)],
         "away": [str(tp) for tp in all_away(placement)],
         "not_in_sync": list(not_in_sync(placement)),
+        "in_one_site": in_one_site(placement) if is_stretched else [],
+        "not_preferred": [str(row) for row in displaced(placement) if row.could_lead],
         "stopped": None if wanted is None else list(stopped(placement, wanted)),
     }
 

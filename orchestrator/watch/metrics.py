@@ -192,6 +192,11 @@ def serve_metrics(
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(WatchCollector(watchers, consumers))
+    serve_registry(registry, port, address)
+
+
+def serve_registry(registry: CollectorRegistry, port: int, address: str) -> None:
+    """Serve what a registry has over HTTP from a thread. Raises `DcctlError` if the port is taken."""
     try:
         start_http_server(port, addr=address, registry=registry)
     except OSError as error:

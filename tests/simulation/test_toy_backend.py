@@ -73,6 +73,7 @@ def test_a_cluster_comes_up(simulation: Simulation, toy: ToyBackend) -> None:
         "broker-3": "RUNNING",
         "broker-4": "RUNNING",
         "controller-102": "RUNNING",
+        "watch": "RUNNING",
     }
     assert [topology.name for topology in toy.applied] == ["stretched"]
     assert toy.made == ["__consumer_offsets"]

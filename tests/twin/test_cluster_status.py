@@ -10,10 +10,13 @@ from rich.console import Console
 
 from orchestrator.cli.status import readiness
 from orchestrator.cli.status_cluster import cluster_headline, render_cluster
+from orchestrator.verbs.live.within_cluster import leaders_off
 from orchestrator.watch.cluster_status import cluster_status
+from orchestrator.watch.within_cluster.said import encode, said_path
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
 from tests.twin.test_quorum import LAYOUTS, lost
+from tests.watch.test_told import word
 
 STRETCHED = "topologies/stretched-2.5dc-kraft.yaml"
 
@@ -88,3 +91,50 @@ def test_a_cluster_that_does_not_answer_is_not_known(estates: Estates) -> None:
     assert found["margin"] is None
     assert "does not answer" in cluster_headline(found)
     assert readiness(found["if_lost"]) in (4, 7)
+
+
+def test_a_silent_watcher_is_named_and_its_events_end_with_its_last_word(estates: Estates) -> None:
+    """Nothing goes on in what nobody has seen for a while."""
+    operator = estates.at_work(STRETCHED)
+    now_s = operator.estate.servers.clock.now_s()
+    said = word("dc1", now_s - 64, now_s - 62, now_s - 60, gone_s=now_s - 62)
+    path = said_path(operator.estate.topology.name, "main")
+    nodes = operator.estate.ensemble.nodes
+    nodes[f"{path}/dc1"], nodes[f"{path}/dc1/events"] = encode(said)
+    found = status(operator)
+    one, other = found["watchers"]
+    assert (one["problem"], other["problem"]) == ("it is silent", "none has ever run")
+    event, _ = found["events"]
+    assert event["goes_on"] is None
+    assert (event["kind"], event["seconds"], event["seen_from"]) == ("broker-down", 2.0, ["dc1"])
+    text = shown(found)
+    assert "watcher at dc1: it is silent, last reading 6" in text
+    assert "watcher at dc2: none has ever run: dcctl watch FILE --at dc2" in text
+    assert "broker 1 (dc1) took no connections for 2.0 s so far; whether that goes on is unknown" in text
+
+
+def test_where_the_ensemble_does_not_answer_nothing_is_known(estates: Estates) -> None:
+    """Neither watchers nor events, and the reason."""
+    operator = estates.at_work(STRETCHED)
+    operator.estate.ensemble.is_gone = True
+    found = status(operator)
+    assert (found["watchers"], found["events"]) == (None, None)
+    assert "no answer" in found["watchers_problem"]
+
+
+def test_in_sync_at_one_site_alone_and_off_the_preferred_place(estates: Estates) -> None:
+    """Both are told by the cluster itself, watched or not."""
+    operator = estates.at_work(STRETCHED)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    at_dc1 = tuple(number for number in log.replicas if main.brokers[number].dc == "dc1")
+    log.isr, log.leader = at_dc1, at_dc1[0]
+    found = status(operator)["partitions"]
+    assert found["in_one_site"] == ["orders-0 at dc1"]
+    preferred = log.replicas[0]
+    log.isr, log.leader = log.replicas, log.replicas[1]
+    off = [f"orders-0 is led by {log.leader} instead of {preferred}"]
+    assert status(operator)["partitions"]["not_preferred"] == off
+    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) == off
+    main.set_brokers("gone")
+    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) is None

@@ -66,6 +66,28 @@ class BrokerRequests:
             request = requests.MetadataRequest.Builder(list(topics), False)
             return self._sent(address, request, "Metadata")
 
+    def every_topic(self, address: str) -> dict[str, Any]:
+        """The `MetadataResponse` of one broker about all topics that the principal may see."""
+        with self._asking(f"asking {address} who leads"):
+            builder = self._jvm().gateway.jvm.org.apache.kafka.common.requests.MetadataRequest.Builder
+            return self._sent(address, builder.allTopics(), "Metadata")
+
+    def quorum(self, address: str) -> dict[str, Any]:
+        """The `DescribeQuorumResponse` that one broker fetches from the active controller."""
+        with self._asking(f"asking {address} for the metadata quorum"):
+            java = self._jvm().gateway.jvm
+            requests = java.org.apache.kafka.common.requests.DescribeQuorumRequest
+            metadata = java.org.apache.kafka.common.TopicPartition("__cluster_metadata", 0)
+            request = requests.Builder(requests.singletonRequest(metadata))
+            return self._sent(address, request, "DescribeQuorum")
+
+    def topic_partitions(self, address: str, topics: Sequence[str]) -> dict[str, Any]:
+        """The `DescribeTopicPartitionsResponse` of one broker, with eligible leader replicas (KIP-966)."""
+        with self._asking(f"asking {address} for eligible leader replicas"):
+            requests = self._jvm().gateway.jvm.org.apache.kafka.common.requests
+            request = requests.DescribeTopicPartitionsRequest.Builder(list(topics))
+            return self._sent(address, request, "DescribeTopicPartitions")
+
     def list_offsets(self, address: str, question: Mapping[str, Any], version: int) -> dict[str, Any]:
         """The `ListOffsetsResponse` of one broker to a `ListOffsetsRequest` of exactly this version."""
         with self._asking(f"asking {address} where logs end"):

@@ -156,6 +156,19 @@ def not_in_sync(placement: Placement, names: Collection[str] | None = None) -> l
     ]
 
 
+def in_one_site(placement: Placement) -> list[str]:
+    """In words, partitions of a stretched cluster whose replicas in sync are all at one site, and at which.
+
+    Those whose replicas are all there are left out; one that is down tells no rack, and counts as elsewhere.
+    """
+    found = []
+    for one in assigned(placement):
+        sites = {placement.racks.get(broker) for broker in one.in_sync}
+        if len(sites) == 1 and sites != {placement.racks.get(broker) for broker in one.replicas}:
+            found.append(f"{one.partition} at {sites.pop()}")
+    return found
+
+
 def led_at(placement: Placement, site: str) -> list[TopicPartition]:
     """Partitions that a broker of the site leads."""
     brokers = brokers_at(placement, site)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orchestrator.adapters.ensemble import EnsembleMembers, describe_members, mode_of, reconfigure
+from orchestrator.adapters.ensemble import EnsembleMembers, describe_members, reconfigure, server_mode
 from orchestrator.adapters.secrets import resolve_secrets
 from orchestrator.adapters.zookeeper_access import EnsembleAccess
 from orchestrator.errors import ClusterError
@@ -101,7 +101,7 @@ class EnsembleVoters:
     def read(self) -> VoterSet:
         """See `VoterSets`. Whether it may be changed its servers' own files tell (`reconfigEnabled`)."""
         found = describe_members(self._hosts(), self._access)
-        modes = {number: mode_of(address) for number, address in found.client_addresses.items()}
+        modes = {number: server_mode(address) for number, address in found.client_addresses.items()}
         leaders = [number for number, mode in modes.items() if mode == "leader"]
         return VoterSet(
             voters=tuple(
@@ -118,7 +118,7 @@ class EnsembleVoters:
         found = EnsembleMembers.of(
             [f"server.{one.number}={address}" for one in members for address in one.addresses]
         )
-        modes = {number: mode_of(address) for number, address in found.client_addresses.items()}
+        modes = {number: server_mode(address) for number, address in found.client_addresses.items()}
         return tuple(one for one in members if modes.get(one.number) in {"follower", "observer"})
 
     def remove(self, seen: VoterSet, members: Sequence[Member]) -> None:

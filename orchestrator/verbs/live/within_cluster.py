@@ -15,6 +15,7 @@ from orchestrator.moves.within_cluster.leaders import plan_leaders
 from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
+from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
 from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out, survivors_of
 from orchestrator.moves.within_cluster.requests import (
@@ -309,6 +310,20 @@ def placements(
         if coordination is not None:
             coordination.close()
     return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
+
+
+def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> list[str] | None:
+    """In words, partitions of the one cluster of a file that the preferred replica could lead, and does not.
+
+    None where the cluster does not say who leads. Empty for a file with several clusters.
+    """
+    if not topology.is_one_cluster:
+        return []
+    (cluster,) = topology.clusters
+    _, found = _placement(servers, servers.kafka(topology, cluster))
+    if found.value is None:
+        return None
+    return [str(row) for row in displaced(found.value) if row.could_lead]
 
 
 def _placement(

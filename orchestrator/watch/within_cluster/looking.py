@@ -1,0 +1,331 @@
+"""One reading after the other of a real cluster: whom to ask, and what its servers' ports do.
+
+One broker at a time tells of the whole cluster. In KRaft mode it is one that follows the quorum's log, in
+ZooKeeper mode the active controller, as long as it answers: a broker that is cut off goes on telling what it
+knew. A second one is asked where the first is late, so that a broker that hangs costs no round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from orchestrator.errors import DcctlError
+from orchestrator.ports.admin_values import Quorum
+from orchestrator.ports.hosts import Listening
+from orchestrator.ports.told_metadata import MetadataTold, Tells
+from orchestrator.topology.kinds import Metadata
+from orchestrator.values import TopicPartition
+from orchestrator.watch.within_cluster.reading import FETCHES_WITHIN_S, Reading, ServerSeen
+
+T = TypeVar("T")
+
+PROBE_TIMEOUT_S = 0.3
+ANSWER_WITHIN_S = 0.8
+_HEDGE_S = 0.3
+# A voter that has not fetched for so long is down, or cut off; a broker that has not tells what it knew.
+_FETCHED_S = 2.0
+_ENSEMBLE_EVERY_S = 60.0
+_ENSEMBLE_AGAIN_S = 5.0
+# A broker that is away and has no replicas: so long it may be down, then it was taken out of the cluster.
+_FORGOTTEN_AFTER_S = 600.0
+_YES: Listening = "yes"
+_NO_PORTS: Mapping[str, Listening] = {}
+
+
+class Servers(Protocol):
+    """What is asked beside brokers."""
+
+    def listening(self, addresses: Iterable[str], timeout_s: float) -> Mapping[str, Listening]:
+        """For each `host:port`: does it take a connection?"""
+
+    def zookeepers(self) -> Mapping[int, str]:
+        """Voters of the ensemble that brokers name, by id, with addresses for clients. `DcctlError`."""
+
+    def zookeeper_mode(self, address: str, timeout_s: float) -> str | None:
+        """See `adapters.ensemble.server_mode`."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered between readings: addresses and sites, and who told last."""
+
+    brokers: dict[int, str] = field(default_factory=dict)
+    sites: dict[int, str] = field(default_factory=dict)
+    voters: dict[int, str] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
+    ports: dict[str, Listening] = field(default_factory=dict)
+    teller: str = ""
+    fresh: frozenset[int] = frozenset()
+    ensemble_due_s: float = 0.0
+    elr_is_told: bool = True
+    unused_since_s: dict[int, float] = field(default_factory=dict)
+
+
+class Looking:
+    """See above. `look` takes at most about a second, whatever answers. To be closed."""
+
+    def __init__(
+        self,
+        tells: Tells,
+        servers: Servers,
+        bootstrap: Iterable[str],
+        mode: Metadata,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._tells, self._servers, self._mode, self._now_s = tells, servers, mode, now_s
+        self._bootstrap = tuple(bootstrap)
+        self._known = _Known(ports=dict.fromkeys(self._bootstrap, _YES))
+        self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="look")
+        self._ensemble: Future[Mapping[int, str]] | None = None
+        # One question of a kind at a time goes to one broker: a late one is not asked once more.
+        self._busy: dict[tuple[str, str], Future[object]] = {}
+
+    def remember(self, sites: Mapping[int, str]) -> None:
+        """Sites of brokers that are down as the watcher begins, from who watched before."""
+        self._known.sites |= sites
+
+    def close(self) -> None:
+        """Wait for nothing that is under way."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._tells.close()
+
+    def warm_up(self, within_s: float) -> None:
+        """Connect, so that the first reading is not taken for a silence. Nothing is raised."""
+        until = time.monotonic() + within_s
+        while self._told(within_s)[0] is None and time.monotonic() < until:
+            time.sleep(_HEDGE_S)
+        if self._mode == "kraft" and (quorum := self._question("quorum")) is not None:
+            wait([quorum], timeout=max(0.0, until - time.monotonic()))
+
+    def look(self) -> Reading:
+        """One reading. Raises nothing: what is not told is not in it."""
+        known, begun_at_s = self._known, self._now_s()
+        addresses = {*known.brokers.values()}
+        if self._mode == "kraft":
+            addresses |= {address for address in known.voters.values() if address}
+        ports = self._pool.submit(self._servers.listening, tuple(sorted(addresses)), PROBE_TIMEOUT_S)
+        quorum = self._question("quorum") if self._mode == "kraft" else None
+        modes = self._zookeeper_modes() if self._mode == "zookeeper" else {}
+        told, teller, problem = self._told(ANSWER_WITHIN_S)
+        found = _result(ports, PROBE_TIMEOUT_S + 1.0, _NO_PORTS)
+        known.ports = {**dict.fromkeys(self._bootstrap, _YES), **found}
+        if told is None:
+            voters = self._zookeepers(modes) if self._mode == "zookeeper" else self._voters(None, begun_at_s)
+            return Reading(
+                begun_at_s=begun_at_s,
+                ended_at_s=self._now_s(),
+                problem=problem,
+                brokers=self._brokers(),
+                sites=dict(known.sites),
+                voters=voters,
+            )
+        seen_at_s = self._now_s()
+        known.brokers |= {number: broker.address for number, broker in told.brokers.items()}
+        known.sites |= {number: broker.rack for number, broker in told.brokers.items() if broker.rack}
+        self._forget(told)
+        ids = {broker.address: number for number, broker in told.brokers.items()}
+        unasked: list[str] = []
+        controller_at_s = seen_at_s
+        if self._mode == "kraft":
+            controller, epoch, voters = self._by_quorum(quorum, begun_at_s, unasked)
+            controller_at_s = self._now_s()
+        else:
+            controller, epoch, voters = self._zookeeper_controller(told), -1, self._zookeepers(modes)
+        return Reading(
+            begun_at_s=begun_at_s,
+            ended_at_s=seen_at_s,
+            controller_at_s=controller_at_s,
+            told_by=ids.get(teller, -1),
+            cluster_id=told.cluster_id,
+            registered=frozenset(told.brokers),
+            brokers=self._brokers(),
+            sites=dict(known.sites),
+            voters=voters,
+            controller=controller,
+            controller_epoch=epoch,
+            partitions=told.partitions,
+            eligible=self._eligible(teller, told, unasked),
+            unasked=tuple(unasked),
+        )
+
+    def _forget(self, told: MetadataTold) -> None:
+        """Brokers that belong to the cluster no more."""
+        used = told.brokers.keys() | {n for one in told.partitions.values() for n in one.replicas}
+        since, now_s = self._known.unused_since_s, time.monotonic()
+        for number in used & since.keys():
+            del since[number]
+        for number in self._known.brokers.keys() - used:
+            if now_s - since.setdefault(number, now_s) > _FORGOTTEN_AFTER_S:
+                del self._known.brokers[number], since[number]
+
+    def _by_quorum(
+        self, asked: Future[Quorum] | None, begun_at_s: float, unasked: list[str]
+    ) -> tuple[str, int, dict[str, ServerSeen]]:
+        """The active controller, its epoch, and the voters."""
+        found, why = (None, "earlier questions are not answered yet") if asked is None else self._late(asked)
+        if found is None or found.leader_id < 0:
+            unasked.append(f"metadata quorum: {why or 'knows no leader'}")
+            return "", -1, self._voters(None, begun_at_s)
+        self._known.voters |= {voter.node_id: "" for voter in found.voters} | dict(found.addresses)
+        return f"controller {found.leader_id}", found.leader_epoch, self._voters(found, begun_at_s)
+
+    def _order(self) -> list[str]:
+        """Whom to ask, the best first: who told last, if it still may; then all that take connections."""
+        known = self._known
+        ids = {address: number for number, address in known.brokers.items()}
+        first = [known.teller] if known.teller else []
+        every = dict.fromkeys([*first, *known.brokers.values(), *self._bootstrap])
+
+        def rank(address: str) -> tuple[bool, bool]:
+            is_stale = bool(known.fresh) and ids.get(address, -1) not in known.fresh
+            return known.ports.get(address, "yes") != "yes", is_stale
+
+        return sorted(every, key=rank)
+
+    def _told(self, within_s: float) -> tuple[MetadataTold | None, str, str]:
+        """Metadata, who told it, or why nobody did."""
+        until = time.monotonic() + within_s
+        asked: dict[Future[MetadataTold], str] = {}
+        late = problem = f"no broker has answered within {within_s:g} s"
+        order = self._order()
+        while True:
+            left_s = until - time.monotonic()
+            if left_s <= 0 or not (order or asked):
+                return None, "", late if asked else problem
+            if order and (future := self._submitted("metadata", order[0], self._tells.metadata)):
+                asked[future] = order[0]
+            order = order[1:]
+            done, _ = wait(
+                asked, timeout=min(_HEDGE_S if order else left_s, left_s), return_when="FIRST_COMPLETED"
+            )
+            for future in done:
+                address = asked.pop(future)
+                try:
+                    told = future.result()
+                except DcctlError as error:
+                    problem = f"{error.subject}: {error.problem}"
+                    continue
+                self._known.teller = self._next_teller(address, told)
+                return told, address, ""
+
+    def _next_teller(self, address: str, told: MetadataTold) -> str:
+        """In ZooKeeper mode the active controller: it knows first what it decides."""
+        if self._mode == "zookeeper" and told.controller in told.brokers:
+            return told.brokers[told.controller].address
+        return address
+
+    def _submitted(self, kind: str, address: str, question: Callable[[str], T]) -> Future[T] | None:
+        """None while the same broker still owes an answer to an earlier one."""
+        earlier = self._busy.get((kind, address))
+        if earlier is not None and not earlier.done():
+            return None
+        future = self._pool.submit(question, address)
+        self._busy[kind, address] = future  # type: ignore[assignment]
+        return future
+
+    def _question(self, kind: str) -> Future[Quorum] | None:
+        for address in self._order()[:3]:
+            if future := self._submitted(kind, address, self._tells.quorum):
+                return future
+        return None
+
+    @staticmethod
+    def _late(future: Future[Quorum]) -> tuple[Quorum | None, str]:
+        try:
+            return future.result(ANSWER_WITHIN_S), ""
+        except TimeoutError:
+            return None, f"no answer within {ANSWER_WITHIN_S:g} s"
+        except DcctlError as error:
+            return None, error.problem
+
+    def _brokers(self) -> dict[int, ServerSeen]:
+        return {number: ServerSeen(self._takes(address)) for number, address in self._known.brokers.items()}
+
+    def _takes(self, address: str) -> bool | None:
+        found = self._known.ports.get(address)
+        return None if found is None else found == "yes"
+
+    def _voters(self, quorum: Quorum | None, now_s: float) -> dict[str, ServerSeen]:
+        """KRaft voters: by their ports where these have ever been reached, and by when they fetched last."""
+        known = self._known
+        fetched: dict[int, float | None] = {}
+        if quorum is not None:
+            members = {v.node_id: v.last_fetched_at_s for v in (*quorum.voters, *quorum.observers)}
+            # The leader's own row bears the time at which it answered, by its clock.
+            leader_s = members.get(quorum.leader_id)
+            ages = {n: leader_s - at_s for n, at_s in members.items() if leader_s and at_s is not None}
+            known.fresh = frozenset(number for number, age_s in ages.items() if age_s <= _FETCHED_S)
+            fetched = {v.node_id: ages.get(v.node_id) for v in quorum.voters}
+            for number in known.voters.keys() - fetched.keys():
+                del known.voters[number]
+        found: dict[str, ServerSeen] = {}
+        for number, address in sorted(known.voters.items()):
+            takes, age_s = self._takes(address), fetched.get(number)
+            if takes:
+                known.answered.add(address)
+            if address in known.answered and takes is not None and (not takes or age_s is None):
+                found[f"controller {number}"] = ServerSeen(takes)
+            elif age_s is None:
+                found[f"controller {number}"] = ServerSeen(None)
+            else:
+                since_s = now_s - age_s
+                down_since = (since_s, since_s + FETCHES_WITHIN_S) if age_s > _FETCHED_S else None
+                found[f"controller {number}"] = ServerSeen(age_s <= _FETCHED_S, down_since)
+        return found
+
+    def _zookeeper_modes(self) -> dict[int, Future[str | None]]:
+        """Each server is asked; who belongs to the ensemble is looked up now and then."""
+        known = self._known
+        if self._ensemble is not None and self._ensemble.done():
+            found = _result(self._ensemble, 0.0, {})
+            known.voters = dict(found) or known.voters
+            known.ensemble_due_s = time.monotonic() + (_ENSEMBLE_EVERY_S if found else _ENSEMBLE_AGAIN_S)
+            self._ensemble = None
+        if self._ensemble is None and time.monotonic() >= known.ensemble_due_s:
+            self._ensemble = self._pool.submit(self._servers.zookeepers)
+        return {
+            number: self._pool.submit(self._servers.zookeeper_mode, address, ANSWER_WITHIN_S)
+            for number, address in known.voters.items()
+            if address
+        }
+
+    def _zookeepers(self, modes: Mapping[int, Future[str | None]]) -> dict[str, ServerSeen]:
+        """Up is who answers, also where it serves nobody for want of a quorum."""
+        found = {number: _result(future, ANSWER_WITHIN_S, None) for number, future in modes.items()}
+        return {f"zookeeper {number}": ServerSeen(mode is not None) for number, mode in sorted(found.items())}
+
+    def _zookeeper_controller(self, told: MetadataTold) -> str:
+        """Empty where it is down: nobody else is it before the ensemble has said so."""
+        if told.controller not in told.brokers or self._takes(told.brokers[told.controller].address) is False:
+            return ""
+        return f"broker {told.controller}"
+
+    def _eligible(
+        self, teller: str, told: MetadataTold, unasked: list[str]
+    ) -> dict[TopicPartition, tuple[int, ...]]:
+        """Of topics with a replica that is not in sync: others have none."""
+        topics = {tp.topic for tp, one in told.partitions.items() if len(one.isr) < len(one.replicas)}
+        if not topics or self._mode != "kraft" or not self._known.elr_is_told:
+            return {}
+        future = self._submitted("eligible", teller, lambda address: self._tells.eligible(address, topics))
+        if future is None:
+            return {}
+        try:
+            return future.result(_HEDGE_S)
+        except TimeoutError:
+            unasked.append("eligible leader replicas: no answer in time")
+        except DcctlError as error:
+            self._known.elr_is_told = "UnsupportedVersion" not in (getattr(error, "code", ""))
+            unasked.append(f"eligible leader replicas: {error.problem}")
+        return {}
+
+
+def _result(future: Future[T], timeout_s: float, otherwise: T) -> T:
+    try:
+        return future.result(timeout_s)
+    except (TimeoutError, DcctlError):
+        return otherwise
