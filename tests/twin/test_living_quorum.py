@@ -284,3 +284,20 @@ def test_an_aborted_failover_leaves_its_site_free_and_failback_lets_all_vote(
     operator.estate.live(12)
     assert operator.lead_as_before("main").outcome == "ok"
     all_vote(operator)
+
+
+@BOTH
+def test_of_a_site_that_was_powered_off_voters_are_taken_out_by_the_next_failover(
+    estates: Estates, mode: str
+) -> None:
+    """The site is off by then; nothing else is left to do. Failback brings back servers and voters."""
+    operator = estates.at_work(LAYOUTS[mode], change=with_voters(2, 2, 1))
+    assert operator.evacuate("dc1", power_off=True, lower_min_insync=("all",)).outcome == "ok"
+    operator.estate.live(12)
+    result = operator.go_on_without("dc1", **WORDS)
+    assert result.outcome == "ok", result.reason
+    dead_are_out(operator)
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    all_vote(operator)
+    assert operator.estate.services.off == set()
