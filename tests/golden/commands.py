@@ -29,6 +29,7 @@ _TALK = (
     "accept_unclean",
     "accept_margin",
     "accept_unproven",
+    "drop_dead_voters",
     "evacuate",
     "keep_tails",
 )
