@@ -70,3 +70,24 @@ def test_an_output_format_is_no_consent(
     monkeypatch.setattr(operation, "run_failover", approved)
     assert run(["failover", FILE, "--attest-down", "west", *options]) == 8
     assert len(asked) == (0 if is_consent else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--attest-down dc1 --accept-loss 5", "--accept-loss: is about moves along mirrors"),
+        ("--attest-down dc1 --attest-down far", "main goes on at other sites, and reserve by itself"),
+        (
+            "--attest-down dc1 --attest-down dc2 --accept-margin",
+            "is about a cluster that goes on at other sites",
+        ),
+        ("--attest-down dc4", "--attest-down dc4: there is no such data centre"),
+    ],
+)
+def test_what_is_left_of_a_stretched_cluster_decides_which_options_there_are(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Within it while it goes on, along its mirror once no site of it is left; nothing is connected to before."""
+    file = str(Path(__file__).parents[1] / "layouts" / "stretched-mirrored.yaml")
+    assert run(["failover", file, *words.split(), "--yes"]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
