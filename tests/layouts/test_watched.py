@@ -75,6 +75,10 @@ class _Estate:
             *estate.zookeepers_of(self.cluster),
             *estate.controllers_of(self.cluster),
         ]
+        # No broker names the ZooKeeper server of a site without brokers.
+        sites = {broker.dc for broker in self.brokers.values()}
+        zookeepers = {one.program for one in estate.zookeepers_of(self.cluster) if one.dc not in sites}
+        self.told = [voter for voter in self.voters if voter.program not in zookeepers]
         self.is_kraft = not estate.zookeepers_of(self.cluster)
         self.killing = 0.0, 0.0
         self.rows: list[tuple[str, str, float]] = []
@@ -99,7 +103,8 @@ class _Estate:
             and one.seen.not_in_sync == 0
             and time.time() - one.seen.at_s < 3
             and len(one.seen.voters) == len(self.voters)
-            and all(one.seen.voters.values())
+            and False not in one.seen.voters.values()
+            and sum(map(bool, one.seen.voters.values())) >= len(self.told)
             and len(one.seen.registered) == len(self.brokers)
             and one.seen.controller
             for one in said.values()
@@ -247,7 +252,7 @@ def _chosen(estate: _Estate) -> list[Server]:
         [s for s in estate.voters if _number(s) == int(controller)] if estate.is_kraft else []
     )
     chosen += active or [estate.brokers[int(controller)]]
-    others = [s for s in estate.voters if s.program not in {known.program for known in chosen}]
+    others = [s for s in estate.told if s.program not in {known.program for known in chosen}]
     return [*chosen, others[-1]]
 
 
