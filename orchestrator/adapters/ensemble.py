@@ -114,8 +114,8 @@ def client_addresses(ensemble: Ensemble, told: Sequence[str], timeout_s: float) 
 def addressed(servers: Mapping[int, EnsembleServer], told: Mapping[str, int | None]) -> dict[int, str]:
     """The same by what is known already. `told`: addresses of clients, with the id of whoever answers there.
 
-    Where nobody says an id the host tells whose address it is; where only the host is known, the port is taken
-    that all others have.
+    Where nobody says an id the host tells whose address it is; where only the host is known, the port is
+    taken that all others have.
     """
     voters = {number: server for number, server in servers.items() if server.is_voter}
     at_host = Counter(server.host for server in voters.values())
