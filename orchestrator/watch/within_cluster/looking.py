@@ -299,7 +299,7 @@ class Looking:
         }
 
     def _zookeepers(self, modes: Mapping[int, Future[str | None]]) -> dict[str, ServerSeen]:
-        """Up is who answers, also where it serves nobody for want of a quorum. Not all addresses are known."""
+        """Up is who answers, also where it serves nobody for want of a quorum; not all are known."""
         return {
             f"zookeeper {number}": ServerSeen(
                 _result(modes[number], ANSWER_WITHIN_S, None) is not None if number in modes else None
