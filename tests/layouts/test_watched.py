@@ -138,7 +138,7 @@ class _Estate:
             where = f"{server.dc}/{server.program} by {at}"
             if is_broker:
                 self._compare_broker(where, events, number, killed_s, leads=max(led) > 0)
-            if not is_broker or _name_of(server, self.is_kraft) in said.seen.voters:
+            if server in self.voters:
                 down = _the(events, "voter-down", _name_of(server, self.is_kraft))
                 self._killed(where, "voter down", down)
             if was_controller & {f"broker {number}", f"controller {number}"} and (is_broker or self.is_kraft):
