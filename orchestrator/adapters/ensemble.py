@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -190,22 +191,66 @@ def _leader(servers: Mapping[int, EnsembleServer], timeout_s: float) -> int | No
     return leading[0] if len(leading) == 1 else None
 
 
+def client_addresses(ensemble: Ensemble, told: Sequence[str], timeout_s: float) -> dict[int, str]:
+    """Where clients find each voter (`host:port`), by its id; empty where that cannot be known.
+
+    A configuration that is static names the client port of one server alone. `told`: addresses that clients
+    of the ensemble have; whose they are the servers say (`conf`), where they are allowed to.
+    """
+    with ThreadPoolExecutor(max_workers=max(1, len(told))) as pool:
+        ids = dict(zip(told, pool.map(lambda address: _server_id(address, timeout_s), told), strict=True))
+    return addressed(ensemble.servers, ids)
+
+
+def addressed(servers: Mapping[int, EnsembleServer], told: Mapping[str, int | None]) -> dict[int, str]:
+    """The same by what is known already. `told`: addresses of clients, with the id of whoever answers there.
+
+    Where nobody says an id the host tells whose address it is; where only the host is known, the port is
+    taken that all others have.
+    """
+    voters = {number: server for number, server in servers.items() if server.is_voter}
+    at_host = Counter(server.host for server in voters.values())
+    alone = {server.host: number for number, server in voters.items() if at_host[server.host] == 1}
+    found = {number: server.client_address for number, server in voters.items()}
+    for address, number in told.items():
+        whose = number if number is not None else alone.get(address.rpartition(":")[0])
+        if whose in found:
+            found[whose] = address
+    ports = {address.rpartition(":")[2] for address in told}
+    if len(ports) == 1:
+        (port,) = ports
+        found |= {number: f"{host}:{port}" for host, number in alone.items() if not found[number]}
+    return found
+
+
 def server_mode(address: str, timeout_s: float = 2.0) -> str | None:
     """leader, follower, observer or standalone, as the server at `host:port` says itself.
 
-    Empty where it answers and serves nobody, as without a quorum, or has no such address; None where it does
-    not answer.
+    Empty where it answers and serves nobody, as without a quorum; None where it does not answer, or has no
+    such address.
     """
+    said = _said(address, b"srvr", timeout_s)
+    found = None if said is None else re.search(rb"^Mode: (\w+)", said, re.MULTILINE)
+    return None if said is None else found[1].decode("ascii") if found else ""
+
+
+def _server_id(address: str, timeout_s: float) -> int | None:
+    """None where it does not say: unlike `srvr` this word has to be allowed by its configuration."""
+    found = re.search(rb"^serverId=(\d+)", _said(address, b"conf", timeout_s) or b"", re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def _said(address: str, word: bytes, timeout_s: float) -> bytes | None:
+    """The answer to a four-letter word; None where there is none."""
     host, _, port = address.rpartition(":")
     if not port:
-        return ""
+        return None
     try:
         with closing(socket.create_connection((host.strip("[]"), int(port)), timeout_s)) as connection:
-            connection.sendall(b"srvr")
+            connection.sendall(word)
             said = b""
             while chunk := connection.recv(_ANSWER_BYTES):
                 said += chunk
     except OSError:
         return None
-    found = re.search(rb"^Mode: (\w+)", said, re.MULTILINE)
-    return found[1].decode("ascii") if found else ""
+    return said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.ensemble import EnsembleMembers, EnsembleServer, parse_ensemble
+from orchestrator.adapters.ensemble import EnsembleMembers, EnsembleServer, addressed, parse_ensemble
 
 
 def test_groups_and_client_addresses():
@@ -57,3 +57,27 @@ def test_lines_of_some_members_alone():
     """A group of which nobody is left is none."""
     assert EnsembleMembers.of(LINES).of_these({2}) == [LINES[1], "group.2=2", LINES[6]]
     assert EnsembleMembers.of(LINES).of_these({1, 2, 3}) == list(LINES[:-1])
+
+
+STATIC = {
+    1: EnsembleServer(1, "zk1", "zk1:2181", True),
+    2: EnsembleServer(2, "zk2", "", True),
+    3: EnsembleServer(3, "zk3", "", True),
+    4: EnsembleServer(4, "zk4", "", False),
+}
+
+
+def test_a_static_configuration_names_one_client_address_alone():
+    """The others are known by the hosts of those that brokers have, or by the port that all have."""
+    told = {"zk1:2181": None, "zk2:2181": None}
+    assert addressed(STATIC, told) == {1: "zk1:2181", 2: "zk2:2181", 3: "zk3:2181"}
+    told = {"zk1:2181": None, "zk2:2182": None}
+    assert addressed(STATIC, told) == {1: "zk1:2181", 2: "zk2:2182", 3: ""}
+    assert addressed(STATIC, {}) == {1: "zk1:2181", 2: "", 3: ""}
+
+
+def test_on_one_host_only_the_servers_themselves_say_who_they_are():
+    """Otherwise nobody is taken for another one."""
+    servers = {number: EnsembleServer(number, "here", "", True) for number in (1, 2, 3)}
+    assert addressed(servers, {"here:1": 2, "here:2": 1}) == {1: "here:2", 2: "here:1", 3: ""}
+    assert addressed(servers, {"here:1": None, "here:2": None}) == {1: "", 2: "", 3: ""}

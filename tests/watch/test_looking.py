@@ -82,7 +82,7 @@ class Cluster:
     def zookeepers(self) -> Mapping[int, str]:
         if self.ensemble_fails:
             raise DcctlError("ensemble", "no answer")
-        return {number: f"zookeeper-{number}:2181" for number in self.modes}
+        return {4: "", **{number: f"zookeeper-{number}:2181" for number in self.modes}}
 
     def zookeeper_mode(self, address: str, timeout_s: float) -> str | None:  # noqa: ARG002
         return self.modes[int(address.partition(":")[0].rpartition("-")[2])]
@@ -205,6 +205,7 @@ def test_in_zookeeper_mode_the_active_controller_tells(cluster: Cluster) -> None
         "zookeeper 1": ServerSeen(True),
         "zookeeper 2": ServerSeen(True),
         "zookeeper 3": ServerSeen(False),
+        "zookeeper 4": ServerSeen(None),
     }
     cluster.gone = {3}
     look.look()

@@ -43,7 +43,10 @@ class Servers(Protocol):
         """For each `host:port`: does it take a connection?"""
 
     def zookeepers(self) -> Mapping[int, str]:
-        """Voters of the ensemble that brokers name, by id, with addresses for clients. `DcctlError`."""
+        """Voters of the ensemble that brokers name, by id, with addresses for clients (empty where unknown).
+
+        Raises `DcctlError`.
+        """
 
     def zookeeper_mode(self, address: str, timeout_s: float) -> str | None:
         """See `adapters.ensemble.server_mode`."""
@@ -282,7 +285,9 @@ class Looking:
         known = self._known
         if self._ensemble is not None and self._ensemble.done():
             found = _result(self._ensemble, 0.0, {})
-            known.voters = dict(found) or known.voters
+            # Brokers that are down do not tell which servers of the ensemble they know.
+            before = known.voters
+            known.voters = {n: at or before.get(n, "") for n, at in found.items()} or before
             known.ensemble_due_s = time.monotonic() + (_ENSEMBLE_EVERY_S if found else _ENSEMBLE_AGAIN_S)
             self._ensemble = None
         if self._ensemble is None and time.monotonic() >= known.ensemble_due_s:
@@ -294,9 +299,13 @@ class Looking:
         }
 
     def _zookeepers(self, modes: Mapping[int, Future[str | None]]) -> dict[str, ServerSeen]:
-        """Up is who answers, also where it serves nobody for want of a quorum."""
-        found = {number: _result(future, ANSWER_WITHIN_S, None) for number, future in modes.items()}
-        return {f"zookeeper {number}": ServerSeen(mode is not None) for number, mode in sorted(found.items())}
+        """Up is who answers, also where it serves nobody for want of a quorum; not all are known."""
+        return {
+            f"zookeeper {number}": ServerSeen(
+                _result(modes[number], ANSWER_WITHIN_S, None) is not None if number in modes else None
+            )
+            for number in sorted(self._known.voters)
+        }
 
     def _zookeeper_controller(self, told: MetadataTold) -> str:
         """Empty where it is down: nobody else is it before the ensemble has said so."""
@@ -327,5 +336,5 @@ class Looking:
 def _result(future: Future[T], timeout_s: float, otherwise: T) -> T:
     try:
         return future.result(timeout_s)
-    except (TimeoutError, DcctlError):
+    except Exception:  # noqa: BLE001 - a bug in one question costs no answer to the others
         return otherwise

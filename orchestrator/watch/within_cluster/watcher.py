@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.ensemble import describe_ensemble, server_mode
+from orchestrator.adapters.ensemble import client_addresses, describe_ensemble, server_mode
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.adapters.kafka.told_metadata import MetadataReader
 from orchestrator.adapters.probe import listening
@@ -66,10 +66,8 @@ class RealServers:
 
     def zookeepers(self) -> Mapping[int, str]:
         """See `Servers`."""
-        ensemble = describe_ensemble(zookeeper_hosts(self._cluster))
-        return {
-            number: server.client_address for number, server in ensemble.servers.items() if server.is_voter
-        }
+        hosts = zookeeper_hosts(self._cluster)
+        return client_addresses(describe_ensemble(hosts), hosts.split(","), ANSWER_WITHIN_S)
 
     def zookeeper_mode(self, address: str, timeout_s: float) -> str | None:
         """See `Servers`."""
