@@ -9,10 +9,12 @@ import pytest
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from orchestrator.topology.model import Nodes, Topology
+from orchestrator.watch.cluster_status import cluster_status
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.killing import Story, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
+from tests.twin.test_cluster_status import names, shown
 from tests.twin.test_quorum import quorum
 from tests.twin.test_site_loss import is_as_before, takes_writes
 
@@ -102,6 +104,21 @@ def test_with_the_dead_ones_out_one_more_may_fail_and_all_vote_once_they_are_bac
     assert operator.lead_as_before("main").outcome == "ok"
     all_vote(operator)
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+@BOTH
+def test_status_counts_without_them_and_says_so(estates: Estates, mode: str) -> None:
+    """Before each voter that is left is needed."""
+    operator = lost(estates, mode)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    found = cluster_status(operator.estate.topology, servers=operator.estate.servers)
+    assert found["quorum_without"] == []
+    assert "a voter at dc2" in names(found)
+    assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
+    found = cluster_status(operator.estate.topology, servers=operator.estate.servers)
+    assert found["quorum_without"] == ["dc1"]
+    assert "a voter at dc2" not in names(found)
+    assert "the metadata quorum is without dc1: dcctl failback FILE" in shown(found)
 
 
 def test_groups_become_a_majority_and_are_groups_again(estates: Estates) -> None:
