@@ -32,6 +32,7 @@ _TALK = (
     "drop_dead_voters",
     "evacuate",
     "keep_tails",
+    "power_off",
 )
 
 
