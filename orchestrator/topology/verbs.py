@@ -17,7 +17,7 @@ def put_back_command(cluster: str) -> str:
 OVERTAKEN_BY: Mapping[str, frozenset[str]] = {
     "fence": frozenset({"fence", "unfence"}),
     "unfence": frozenset({"fence", "unfence"}),
-    "evacuate": frozenset({"evacuate", "put-back"}),
+    "evacuate": frozenset({"evacuate", "site-loss", "put-back"}),
     "site-loss": frozenset({"site-loss", "put-back"}),
     "put-back": frozenset({"evacuate", "site-loss", "put-back"}),
     "leaders": frozenset(),

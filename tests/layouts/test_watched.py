@@ -51,7 +51,7 @@ def test_events_are_at_the_times_of_the_servers_logs(layout: str) -> None:
 
 def _is_told_everywhere(simulation: Simulation) -> None:
     """In status, in history, and in the files at each watcher's host."""
-    status = cluster_status(simulation.topology)
+    status = cluster_status(simulation.topology, *simulation.topology.clusters)
     assert [row["problem"] for row in status["watchers"]] == [""] * len(status["watchers"])
     kinds = {"broker-down", "broker-fenced", "voter-down", "controller-moved", "leaders-moved", "not-in-sync"}
     assert {event["kind"] for event in status["events"]} >= kinds

@@ -111,11 +111,11 @@ def test_status_counts_without_them_and_says_so(estates: Estates, mode: str) -> 
     """Before each voter that is left is needed."""
     operator = lost(estates, mode)
     assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
-    found = cluster_status(operator.estate.topology, servers=operator.estate.servers)
+    found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
     assert found["quorum_without"] == []
     assert "a voter at dc2" in names(found)
     assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
-    found = cluster_status(operator.estate.topology, servers=operator.estate.servers)
+    found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
     assert found["quorum_without"] == ["dc1"]
     assert "a voter at dc2" not in names(found)
     assert "the metadata quorum is without dc1: dcctl failback FILE" in shown(found)

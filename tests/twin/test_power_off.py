@@ -6,11 +6,12 @@ import pytest
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
 from tests.twin.conftest import Estates
+from tests.twin.crew import ProcessDied
 from tests.twin.killing import Story, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
 from tests.twin.record import Entry
 from tests.twin.test_leaders import led_by, orders
-from tests.twin.test_quorum import is_whole, stood_alone
+from tests.twin.test_quorum import is_whole, quorum, stood_alone
 from tests.twin.test_site_loss import is_as_before, takes_writes, wanted
 
 FORMING = ("stretched-2dc", "stretched-2dc-kraft")
@@ -61,7 +62,7 @@ def test_its_servers_stop_one_broker_at_a_time_and_back_all_is_as_before(
     brokers = len([b for b in operator.estate.clusters["main"].brokers.values() if b.dc == "dc1"])
     ends = ["fence-site", "stop-servers"]
     ends += ["record-generation", "stop-voters", "form-quorum", "start-rest"] if layout in FORMING else []
-    ends += ["await-leaders", "see-writable"]
+    ends += ["await-leaders", "see-writable", "see-site-off"]
     assert actions[-len(ends) :] == ends
     assert actions.count("stop-servers") == brokers + 1
     again = operator.evacuate("dc1", power_off=True)
@@ -128,12 +129,85 @@ def test_a_site_of_which_a_broker_is_down_is_powered_off_and_taken_back(estates:
         assert services.off == (set() if server else set(services.at("dc1")))
 
 
-def test_hosts_elsewhere_that_do_not_tell_of_their_voters_keep_nobody(estates: Estates) -> None:
-    """The tie-breaker is somebody else's: that its voters run is taken from the file."""
+def test_a_quorum_is_not_ended_where_it_is_not_known_who_votes_elsewhere(estates: Estates) -> None:
+    """The tie-breaker may be down: without it nobody could be elected."""
     operator = at_work(estates, "stretched-2.5dc")
-    operator.estate.services.reach["witness"] = "gone"
-    powered_off(operator)
+    operator.estate.lose("witness")
+    operator.estate.live(12)
+    with pytest.raises(GateUnknownError, match="quorum-continues unknown: without dc1 a quorum depends on"):
+        operator.evacuate("dc1", power_off=True, **WORD)
+    assert operator.estate.services.off == set()
+
+
+@pytest.mark.parametrize("layout", ["stretched-3dc", "stretched-3dc-kraft"])
+def test_a_voter_elsewhere_that_dies_on_the_way_keeps_the_others_running(
+    estates: Estates, layout: str
+) -> None:
+    """Brokers took their time; hosts are asked once more before the voters of the site stop."""
+    operator = at_work(estates, layout)
+    main = operator.estate.clusters["main"]
+    others = [number for number, voter in main.quorum.voters.items() if voter.site == "dc3"]
+
+    def breaks(entry: Entry) -> bool:
+        if entry.words[0] == "stop service":
+            for number in others:
+                main.set_controllers("gone", number)
+        return False
+
+    operator.estate.record.harm_where(breaks, "fails")
+    result = operator.evacuate("dc1", power_off=True, **WORD)
+    assert result.outcome == "undone", result.reason
+    assert "too few voters run outside dc1 for a quorum" in result.reason
+    assert operator.estate.services.off == set()
+    assert quorum(operator).members()
+
+
+def test_a_server_that_somebody_starts_again_on_the_way_is_seen(estates: Estates) -> None:
+    """The run does not call that off; the same command stops it."""
+    operator = at_work(estates, "stretched-2.5dc")
+    services = operator.estate.services
+
+    def starts(entry: Entry) -> bool:
+        if entry.words[0] == "stop service" and not any("broker" in word for word in entry.words):
+            services.off.discard("broker-1")
+        return False
+
+    operator.estate.record.harm_where(starts, "fails")
+    result = operator.evacuate("dc1", power_off=True, **WORD)
+    assert (result.outcome, "started again since: broker-1" in result.reason) == ("incomplete", True)
+    operator.estate.record.heal()
+    assert operator.evacuate("dc1", power_off=True, **WORD).outcome == "ok"
     is_off(operator)
+
+
+def test_failback_starts_what_an_unfinished_power_off_has_stopped(estates: Estates) -> None:
+    """The site is not recorded as off yet."""
+    operator = at_work(estates, "stretched-2.5dc")
+    operator.estate.record.harm_where(lambda entry: "broker-2" in entry.words, "dies before")
+    with pytest.raises(ProcessDied):
+        operator.evacuate("dc1", power_off=True, **WORD)
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    assert operator.estate.services.off == {"broker-1"}
+    assert operator.lead_as_before("main").outcome == "ok"
+    has_come_back(operator)
+
+
+def test_an_old_power_off_is_not_taken_back_over_the_quorum_of_a_failover(estates: Estates) -> None:
+    """It died on its way, the site's hosts went dark, and the others became the quorum by another run."""
+    operator = at_work(estates, "stretched-2dc")
+    operator.estate.record.harm_where(lambda entry: entry.words[0] == "stop voter", "dies before")
+    with pytest.raises(ProcessDied):
+        operator.evacuate("dc1", power_off=True, **WORD)
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    old = operator.run_id
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", **WORD).outcome == "ok"
+    for end in (operator.resume, operator.abort):
+        with pytest.raises(GateRefusedError, match="overtaken"):
+            end(old)
 
 
 def test_a_host_that_does_not_tell_keeps_all_of_it_from_being_begun(estates: Estates) -> None:
@@ -154,7 +228,7 @@ def test_where_a_server_does_not_stop_all_is_taken_back(estates: Estates, layout
     there = at_work(estates, layout).estate.services.at("dc1")
     brokers = [server for server in there if server.startswith("broker")]
     voters = [server for server in there if server not in brokers]
-    for server, step in ((brokers[-1], f"stop-{brokers[-1]}"), (voters[0], "stop-voters-there")):
+    for server, step in ((brokers[-1], f"stop-{brokers[-1]}"), (voters[0], "stop-voters-of-dc1")):
         operator = at_work(estates, layout)
         before, led = orders(operator), led_by(operator)
         operator.estate.record.harm_where(

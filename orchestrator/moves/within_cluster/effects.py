@@ -24,7 +24,7 @@ from orchestrator.moves.within_cluster.quorum.membership import AddVoters, DropV
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.services import StartServices, StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
-from orchestrator.moves.within_cluster.stopping import StopServers
+from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
 from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.runs.registry import Registry
 
@@ -49,6 +49,7 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     RestoreOrder,
     RestoreQuorum,
     SeeNoneLed,
+    SeeServersOff,
     SeeWritable,
     StartElsewhere,
     StartRest,

@@ -85,12 +85,19 @@ def quorum_continues(cluster: str, fate: ControlPlane, reason: str, *, formed: i
 
 @asked_again()
 def voters_continue(
-    topology: Topology, cluster: str, sites: Sequence[str], up: VotersUp, reason: str
+    topology: Topology,
+    cluster: str,
+    sites: Sequence[str],
+    up: VotersUp,
+    reason: str,
+    *,
+    is_by_plan: bool = False,
 ) -> GateResult:
     """The voters outside the lost sites that run are a quorum. Guards, and `stop-services`, end those within.
 
     `reason`: why they are one by the file. Where it depends on voters of which no host tells, that counts: a
-    host that cannot be asked keeps nobody from going on.
+    host that cannot be asked keeps nobody from going on. `is_by_plan`: the sites are not lost, they are to be
+    stopped; then what is not known is unknown.
     """
     limit = f"the voters of {cluster} that are left are a quorum"
     planes = up.planes(topology, cluster, without=sites)
@@ -99,8 +106,12 @@ def voters_continue(
     if planes == {"continues"}:
         return gate_result("quorum-continues", "ok", measured, limit, reason)
     if "continues" in planes:
-        said = f"{reason}, by the file; which of them run is not known ({up.why})"
-        return gate_result("quorum-continues", "ok", measured, limit, said)
+        untold = f"which of them run is not known ({up.why})"
+        if is_by_plan:
+            said = f"without {listed(sites)} a quorum depends on the other voters, and {untold}"
+            hint = "make their hosts answer: a quorum that goes on is not ended on a guess"
+            return gate_result("quorum-continues", "unknown", measured, limit, said, hint)
+        return gate_result("quorum-continues", "ok", measured, limit, f"{reason}, by the file; {untold}")
     rows = listed(f"{count} at {site}" for site, count in here.items())
     said = f"too few voters of {cluster} run outside {listed(sites)} for a quorum: {rows}"
     hint = (
@@ -123,7 +134,13 @@ def _voting(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
 
 
 def continuing(
-    topology: Topology, view: ClusterView, cluster: str, sites: Sequence[str], quorum: Quorum
+    topology: Topology,
+    view: ClusterView,
+    cluster: str,
+    sites: Sequence[str],
+    quorum: Quorum,
+    *,
+    is_by_plan: bool = False,
 ) -> tuple[GateResult, ...]:
     """Whether the voters outside these sites are a quorum, by who runs, or can become one by the file."""
     if not sites:
@@ -134,7 +151,7 @@ def continuing(
     formed = quorum.generation if quorum.is_without(sites) else 0
     if plane == "continues" and not formed:
         up = voters_up(topology.clusters[cluster], view.voters, view.placement.value)
-        return (voters_continue(topology, cluster, sites, up, reason),)
+        return (voters_continue(topology, cluster, sites, up, reason, is_by_plan=is_by_plan),)
     return (quorum_continues(cluster, plane, reason, formed=formed),)
 
 

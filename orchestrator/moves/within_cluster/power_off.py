@@ -41,7 +41,7 @@ from orchestrator.moves.within_cluster.quorum.gates import UNSUPPORTED, gates_of
 from orchestrator.moves.within_cluster.quorum.steps import survivors_of
 from orchestrator.moves.within_cluster.requests import EvacuateRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.sites_off import FenceSite
-from orchestrator.moves.within_cluster.stopping import StopServers
+from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
 from orchestrator.moves.within_cluster.writes import chosen, preferring_availability, stopped
 from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
@@ -57,14 +57,16 @@ from orchestrator.wording import listed
 class _Site:
     """One site as it is, and what is to be done about it.
 
-    `brokers`, `voters`: servers there that run, or would start with their host. `is_fenced`: the site is
-    recorded as off, so its brokers are; `forms`: voters elsewhere (`survivors`) become the whole quorum.
-    `to_lower`: by topic what `min.insync.replicas` becomes; `stays`: topics that would take no writes.
+    `servers`: all that hosts there tell of; `brokers`, `voters`: those that run, or would start with their
+    host. `is_fenced`: the site is recorded as off, so its brokers are; `forms`: voters elsewhere, the
+    `survivors`, become the whole quorum. `to_lower`: by topic what `min.insync.replicas` becomes; `stays`:
+    topics that would take no writes.
     """
 
     now: Placement
     then: Placement
     min_insync: Mapping[str, int]
+    servers: tuple[str, ...]
     brokers: tuple[str, ...]
     voters: tuple[str, ...]
     is_fenced: bool
@@ -149,6 +151,7 @@ def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, the
         now=now,
         then=then,
         min_insync=min_insync,
+        servers=tuple(sorted(view.services.value.services)) if view.services.value else (),
         brokers=brokers,
         voters=voters,
         is_fenced=is_fenced,
@@ -223,7 +226,7 @@ def _gates_of_voters(
 ) -> tuple[GateResult, ...]:
     cluster, view = request.cluster, seen.cluster(request.cluster)
     described = topology.clusters[cluster]
-    gates = continuing(topology, view, cluster, (request.site,), its.quorum)
+    gates = continuing(topology, view, cluster, (request.site,), its.quorum, is_by_plan=True)
     if its.forms:
         told = view.voters
         if told.value is not None:
@@ -245,12 +248,22 @@ def _steps(
         with book.section("keep the site off", on_failure="undo"):
             fenced = book.add(FenceSite(cluster=cluster, sites=(site,)), after=order)
         order = [behind(fenced, because="what stops now is not to start again by itself")]
-    if its.voters:
+    # Once the site is recorded as off a broker that runs was started again, and has nothing to hand over.
+    rest = (*its.brokers, *its.voters) if its.is_fenced else its.voters
+    if rest:
         with book.section("stop voters", on_failure="undo"):
-            stop = StopServers(cluster=cluster, site=site, servers=its.voters)
-            halted = book.add(stop, after=order, id="stop-voters-there")
+            every = topology.clusters[cluster].datacenters
+            left = () if its.forms else tuple(dc for dc in every if dc != site)
+            stop = StopServers(
+                cluster=cluster,
+                site=site,
+                servers=rest,
+                quorum_at=left,
+                none_at=tuple(its.quorum.without),
+            )
+            halted = book.add(stop, after=order, id=f"stop-voters-of-{site}")
         order = [behind(halted, because="voters that are left out are seen to be off first")]
-    loss_steps(
+    written = loss_steps(
         book,
         LossWay(
             cluster=cluster,
@@ -269,6 +282,8 @@ def _steps(
         ),
         order,
     )
+    with book.section("see that the site is off", on_failure="stop"):
+        book.add(SeeServersOff(cluster=cluster, site=site, servers=its.servers), after=written)
 
 
 def _leave(book: Runbook, cluster: str, site: str, its: _Site, them: Participants) -> list[After]:

@@ -225,6 +225,10 @@ def _gates(
         return (*held, quorum_formed(cluster, quorum), *voters)
     if off := sites_off_of(seen, cluster):
         return (*held, _returned(seen, cluster, described, off))
+    if startable(seen, cluster):
+        return (
+            held  # a run that stopped servers by plan has not come to its end: they are started, and awaited
+        )
     return (*held, isr_full(view.placement, cluster, recorded))
 
 

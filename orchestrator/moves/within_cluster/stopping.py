@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
+from orchestrator.moves.within_cluster.margin import members_without, voters_up
 from orchestrator.moves.within_cluster.min_insync import KEY
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, without_sites
 from orchestrator.moves.within_cluster.services import as_before, silent_in_words
 from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.moves.within_cluster.writes import stopped
+from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka
 from orchestrator.ports.services import ServiceHosts, ServicesSeen, ServiceState
+from orchestrator.ports.voters import VoterHosts
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
     Done,
     Effect,
     Failed,
+    Look,
     Nothing,
     Outcome,
     Partial,
@@ -27,12 +32,14 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.facts_within_clusters import QuorumForced, ServicesStopped
 from orchestrator.runs.ports import Clusters, EstateRecord
+from orchestrator.topology.model import Topology
 from orchestrator.wording import listed, plural
 
 # A broker hands its partitions over, and writes its logs to the disk.
 _CLEANLY_WITHIN_S = 180.0
 _NOTICED_WITHIN_S = 60.0
-_CAUGHT_UP_WITHIN_S = 600.0
+_CAUGHT_UP_WITHIN_S = 180.0
+_LOOK_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -48,7 +55,9 @@ class StopServers(
 
     `brokers_left`: how many brokers of the site may be up then; None where none of these is a broker. None is
     stopped while brokers elsewhere are too few in sync to take writes without it. `brokers_up`: how many of
-    the site were as the plan was made.
+    the site were as the plan was made. `quorum_at`: sites whose voters have to be a quorum without these, as
+    their hosts tell a moment before; none where a quorum is formed afterwards. `none_at`: sites whose voters
+    are none any more.
     """
 
     cluster: str
@@ -56,6 +65,8 @@ class StopServers(
     servers: tuple[str, ...]
     brokers_left: int | None = None
     brokers_up: int = 0
+    quorum_at: tuple[str, ...] = ()
+    none_at: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -73,12 +84,18 @@ class StopServers(
         own = {server: its for server, its in seen.services.items() if server in self.servers}
         if untold := self._untold(own):
             return Unknown(f"how {listed(untold)} runs is not known{silent_in_words(seen)}")
-        known = self._recorded(run)
-        record.write(self._fact({**own, **known}))
         at_work = {server: its for server, its in own.items() if not its.is_off}
+        if at_work and self.quorum_at and (refused := self._no_quorum_elsewhere(run)):
+            return refused
+        record.write(self._fact({**own, **self._recorded(run)}))
         after = ServicesSeen({}, {})
         if at_work:
             after = hosts.stop(at_work, name=run.step_id, within_s=_CLEANLY_WITHIN_S)
+        return self._ended(run, at_work, after)
+
+    def _ended(
+        self, run: Running, at_work: Mapping[str, ServiceState], after: ServicesSeen
+    ) -> Outcome[Nothing]:
         if still := sorted(server for server, its in after.services.items() if not its.is_off):
             return Partial(f"not stopped and disabled: {listed(still)}{silent_in_words(after)}")
         if unclear := sorted(at_work.keys() - after.services.keys()):
@@ -110,7 +127,7 @@ class StopServers(
         if self.brokers_left is not None:
             behind = self._behind(run, min(self.brokers_left + len(self.servers), self.brokers_up))
             if behind:
-                return Partial(f"started, and not in sync yet: {behind}")
+                return Partial(f"{listed(self.servers)}: as before, and not in sync yet: {behind}")
         record.withdraw(ServicesStopped, like=self._fact({}))
         if left := {server: its for server, its in known.items() if server not in self.servers}:
             record.write(self._fact(left))
@@ -144,6 +161,22 @@ class StopServers(
         await_answered(run, is_enough, _NOTICED_WITHIN_S)
         return lacking
 
+    def _no_quorum_elsewhere(self, run: Running) -> Failed | Unknown | None:
+        """Brokers took their time to stop: who votes elsewhere may have died meanwhile."""
+        topology, seen = run.port(Topology), run.port(VoterHosts).read(self.quorum_at, timeout_s=_LOOK_S)
+        described = members_without(topology.clusters[self.cluster], self.none_at)
+        topology = replace(topology, clusters={**topology.clusters, self.cluster: described})
+        up = voters_up(described, Part("hosts", 0.0, seen), None)
+        planes = up.planes(topology, self.cluster, without=(self.site,))
+        if planes == {"continues"}:
+            return None
+        if "continues" in planes:
+            return Unknown(f"whether voters outside {self.site} are a quorum is not known: {up.why}")
+        rows = listed(f"{count} at {dc}" for dc, count in up.known.items() if dc != self.site)
+        return Failed(
+            f"nothing was stopped: too few voters run outside {self.site} for a quorum: {rows or 'none'}"
+        )
+
     def _counted_still(self, run: Running, left: int) -> str:
         """In words, what of the cluster still counts on brokers that were stopped; empty for nothing."""
         kafka = self._kafka(run)
@@ -172,10 +205,38 @@ class StopServers(
             nonlocal problem
             placement = kafka.placement()
             up = brokers_at(placement, self.site) & placement.living
-            behind = [str(one.partition) for one in assigned(placement) if one.living - one.in_sync]
+            here = brokers_at(placement, self.site)
+            behind = [str(one.partition) for one in assigned(placement) if one.living & here - one.in_sync]
             problem = f"{len(up)} of {plural(wanted, 'broker')} are up" if len(up) < wanted else ""
             problem = problem or listed(behind)
             return not problem
 
         await_answered(run, is_back, _CAUGHT_UP_WITHIN_S)
         return problem
+
+
+@dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
+class SeeServersOff(
+    Look[Nothing],
+    name="see-site-off",
+    phase="verify",
+    title="Verify that no server of {cluster} at {site} runs, or would start with its host",
+    expected_s=3.0,
+    timeout_s=60.0,
+):
+    """Somebody, or a service manager, may have started one again since it was stopped."""
+
+    cluster: str
+    site: str
+    servers: tuple[str, ...]
+
+    def perform(self, run: Running) -> Outcome[Nothing]:
+        """See `Effect`."""
+        seen = run.port(ServiceHosts).look([self.site], name=run.step_id)
+        if untold := sorted(set(self.servers) - seen.services.keys()):
+            return Unknown(f"how {listed(untold)} runs is not known{silent_in_words(seen)}")
+        at_work = sorted(server for server, its in seen.services.items() if not its.is_off)
+        if at_work:
+            again = f"once more stops it: dcctl switchover FILE --evacuate {self.site} --power-off"
+            return Failed(f"started again since: {listed(at_work)}; {again}")
+        return Done(Nothing(), f"{plural(len(self.servers), 'server')} at {self.site}: stopped and disabled")
