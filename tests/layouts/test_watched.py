@@ -81,7 +81,7 @@ class _Estate:
         zookeepers = {one.program for one in estate.zookeepers_of(self.cluster) if one.dc not in sites}
         self.told = [voter for voter in self.voters if voter.program not in zookeepers]
         self.is_kraft = not estate.zookeepers_of(self.cluster)
-        self.killing = 0.0, 0.0
+        self.killing, self.started_s = (0.0, 0.0), 0.0
         self.rows: list[tuple[str, str, float]] = []
         self.wrong: list[str] = []
 
@@ -131,6 +131,7 @@ class _Estate:
         if is_broker:
             self._await(lambda said: any(e.kind == "broker-fenced" for e in said.going_on), server)
         time.sleep(3.0)
+        self.started_s = time.time()
         site.start([server.program])
         self.await_well()
         for at, said in self.said().items():
@@ -158,7 +159,7 @@ class _Estate:
         self._held(where, "not fenced any more", fenced and fenced.ended, self._registered(number, killed_s))
         self._held(where, "in sync again", behind and behind.ended, self._in_sync(number, killed_s))
         if leads:
-            led_s = self._led(number, killed_s, fenced.ended.by_s if fenced and fenced.ended else 0.0)
+            led_s = self._led(number, killed_s)
             self._held(where, "led anew", moved and moved.ended, led_s)
             if moved is not None and led_s is not None:
                 self._note(where, "nobody led them for", moved.not_led_s, led_s - self.killing[1])
@@ -192,11 +193,11 @@ class _Estate:
         found = list(self._times(rf"ISR updated to (\d+,)*{number}\b", since_s))
         return max(found, default=None)
 
-    def _led(self, number: int, since_s: float, until_s: float) -> float | None:
-        """The last of those that broker led is led by another one."""
+    def _led(self, number: int, since_s: float) -> float | None:
+        """The last of those that broker led is led by another one. As it comes back leaders are told once more."""
         what = r"Leader \S+ with topic id .* starts at leader epoch"
         found = self._times(what, since_s, self._others(number))
-        return max((at_s for at_s in found if at_s < until_s), default=None)
+        return max((at_s for at_s in found if at_s < self.started_s), default=None)
 
     def _others(self, number: int) -> list[str]:
         """All but one broker, which reads old metadata once more as it starts, and logs it."""
