@@ -75,7 +75,8 @@ class Reading:
         share = f"; with read_from: leader about {self.crosses_with_leader or 0:.0%} of it would"
         way = "" if self.way_ms is None else f" ({self.way_ms:g} ms to the farthest site, by `links`)"
         late = f"what is led elsewhere it gets up to a round trip later than from its leader{way}"
-        return f"{who} from replicas at {self.site}: nothing of it crosses to another site{share}; {late}"
+        given = "where brokers have the rack-aware selector and it has its client.rack"
+        return f"{who} from replicas at {self.site}, {given}: nothing of it crosses{share}; {late}"
 
 
 def readings(topology: Topology) -> tuple[Reading, ...]:
