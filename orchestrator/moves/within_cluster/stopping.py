@@ -48,7 +48,7 @@ class StopServers(
     Effect[Nothing],
     name="stop-servers",
     phase="fence",
-    expected_s=6.0,
+    expected_s=12.0,
     timeout_s=300.0,
 ):
     """Stop and disable services of servers at a site, once it is recorded how each was.

@@ -254,6 +254,23 @@ def voters_dynamic_two_sites(topology: Topology) -> Iterator[Finding]:
             yield Finding(("clusters", name, "voters"), message, "take voters: static")
 
 
+@rule(
+    "voters-dynamic-login",
+    "warning",
+    "whoever changes the voters of a ZooKeeper ensemble has a login for it",
+    "ZooKeeper lets a superuser, or whom its access rules name, change its configuration, and nobody else: "
+    "without `zookeeper_client` dead voters stay in it, and that shows once everything else is done.",
+)
+def voters_dynamic_login(topology: Topology) -> Iterator[Finding]:
+    """An ensemble whose voters are dynamic, and no login."""
+    for name, cluster in topology.clusters.items():
+        is_ensemble = cluster.metadata == "zookeeper" and cluster.voters == "dynamic"
+        if is_ensemble and cluster.zookeeper_client is None:
+            message = f"voters of `{name}` are dynamic, and the file has no login that may change them"
+            hint = "zookeeper_client: {username: …, password: …}, unless its access rules let everybody"
+            yield Finding(("clusters", name, "voters"), message, hint)
+
+
 RULES: tuple[Rule, ...] = (
     quorum_sites_even,
     quorum_uneven,
@@ -265,4 +282,5 @@ RULES: tuple[Rule, ...] = (
     kraft_combined_two_sites,
     voters_dynamic_version,
     voters_dynamic_two_sites,
+    voters_dynamic_login,
 )

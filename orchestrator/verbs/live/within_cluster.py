@@ -160,7 +160,8 @@ class WithinCluster(OnOneCluster):
         )
         if is_dropping and not lost.lost:
             sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
-            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", sets.read, clock))
+            read = partial(once_answered, placement, sets.read)
+            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", read, clock))
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
