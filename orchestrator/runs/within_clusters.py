@@ -57,10 +57,15 @@ class Quorum:
     dropped: VotersDropped | None = None
 
     @property
+    def dropped_at(self) -> tuple[str, ...]:
+        """Sites all of whose voters were taken out."""
+        return self.dropped.sites if self.dropped is not None else ()
+
+    @property
     def without(self) -> tuple[str, ...]:
         """Sites whose voters are none at present."""
         forced = self.forced.sites if self.forced is not None else ()
-        return tuple(dict.fromkeys([*forced, *(self.dropped.sites if self.dropped is not None else ())]))
+        return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
     def is_without(self, sites: Collection[str]) -> bool:
         """Whether the survivors of the loss of these sites are the whole quorum already."""

@@ -158,9 +158,11 @@ class WithinCluster(OnOneCluster):
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
-        if is_dropping and not lost.lost:
+        is_dynamic = self.topology.clusters[self.cluster].voters == "dynamic"
+        if (is_dropping and not lost.lost) or (is_dynamic and isinstance(self.request, PutBackRequest)):
             sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
-            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", sets.read, clock))
+            read = partial(once_answered, brokers, sets.read)
+            view = replace(view, voter_set=asked(f"quorum of {self.cluster}", read, clock))
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
@@ -205,8 +207,7 @@ class WithinCluster(OnOneCluster):
                 return _Quorum((site,) if is_gone else (), every, forms=is_gone, known=known)
             case PutBackRequest() if known.forced is not None or known.dropped is not None:
                 # A site without brokers is back where its voters are.
-                taken_out = known.dropped.sites if known.dropped is not None else ()
-                return _Quorum((), every if known.forced is not None else taken_out, known=known)
+                return _Quorum((), every if known.forced is not None else known.dropped_at, known=known)
             case _:
                 return _Quorum((), ())
 
