@@ -181,13 +181,15 @@ class QuorumWhole:
 class VotersDropped:
     """Voters are taken out of the metadata quorum of `cluster`, or are being so.
 
-    `voters`: those that are taken out, as they were; `sites`: those of which no voter is left, as was seen.
-    `lines`: all of the configuration as it was (ZooKeeper).
+    `voters`: those that are taken out, as they were; `sites`: those of which no voter is left, as was seen;
+    `partly`: those of which one is, with others among `voters`. `lines`: all of the configuration as it was
+    (ZooKeeper).
     """
 
     cluster: str
     sites: tuple[str, ...]
     voters: tuple[Member, ...]
+    partly: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
 
 

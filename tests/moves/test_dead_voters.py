@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.moves.within_cluster.margin import members_of, voters_by_site
 from orchestrator.moves.within_cluster.quorum.dead_voters import dead_voters, voters_droppable
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.ports.part import Part
@@ -187,8 +188,8 @@ def test_what_was_begun_is_gone_on_with() -> None:
     assert dead_voters(left, told, described, ["dc1"], Quorum()) == ()
 
 
-def _facts(*bodies: Body) -> list[Fact]:
-    return [Fact(number=n, run_id="r", at_s=0.0, body=body) for n, body in enumerate(bodies)]
+def _facts(*bodies: Body, runs: str = "rst") -> list[Fact]:
+    return [Fact(number=n, run_id=runs[n], at_s=0.0, body=body) for n, body in enumerate(bodies)]
 
 
 def test_what_is_recorded_of_voters_that_were_taken_out() -> None:
@@ -199,3 +200,14 @@ def test_what_is_recorded_of_voters_that_were_taken_out() -> None:
     assert known.dropped is not None
     assert ([one.number for one in known.dropped.voters], known.dropped.lines) == ([1, 2], ("a",))
     assert quorums(_facts(DROPPED, second, VotersAdded(cluster="main")))["main"] == Quorum()
+    assert quorums(_facts(DROPPED, second, runs="rr"))["main"].dropped == second
+
+
+def test_a_site_of_which_some_voters_are_out_has_the_others() -> None:
+    """KRaft takes out one at a time. Those of a site that is out whole are not counted among them."""
+    described = cluster("kraft", {"dc1": 2, "dc2": 3, "dc3": 1})
+    three = tuple(Member(number=number) for number in (1, 2, 3))
+    partly = replace(DROPPED, voters=three[:1], sites=(), partly=("dc1",))
+    assert voters_by_site(members_of(described, Quorum(dropped=partly))) == {"dc1": 1, "dc2": 3, "dc3": 1}
+    second = replace(DROPPED, voters=three, partly=("dc2",))
+    assert voters_by_site(members_of(described, Quorum(dropped=second))) == {"dc2": 2, "dc3": 1}

@@ -364,6 +364,18 @@ def test_an_abort_with_one_of_two_voters_out_counts_the_other_one(estates: Estat
     all_vote(operator)
 
 
+def test_after_an_abort_with_one_of_two_out_the_other_site_is_needed(estates: Estates) -> None:
+    """One of the first site's voters is back, and the other one does not vote: two of four are no majority."""
+    operator = killed_at_a_drop(estates, "kraft", "dies after")
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    operator.estate.lose("dc2")
+    operator.estate.live(12)
+    assert not quorum(operator).members()
+    with pytest.raises(GateRefusedError, match="quorum-continues refused"):
+        operator.go_on_without("dc2", lower_min_insync=("all",))
+
+
 def test_an_abort_with_all_of_them_out_says_so(estates: Estates) -> None:
     """ZooKeeper takes all at once."""
     operator = killed_at_a_drop(estates, "zookeeper", "dies after")
@@ -437,6 +449,24 @@ def test_with_one_site_dropped_and_another_forced_out_all_come_back(estates: Est
     assert result.outcome == "ok", result.reason
     operator.estate.bring_back("dc1")
     operator.estate.bring_back("witness")
+    operator.estate.live(12)
+    result = operator.lead_as_before("main", accept_unproven=True)
+    assert result.outcome == "ok", result.reason
+    all_vote(operator)
+
+
+def test_with_one_site_dropped_another_is_powered_off_and_all_come_back(estates: Estates) -> None:
+    """The two voters that are left become a quorum; what is said of files goes by the four that voted."""
+    operator = estates.at_work("topologies/stretched-3dc.yaml", change=with_voters(2, 2, 2))
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
+    words = {"lower_min_insync": ("all",), "accept_unproven": True, "accept_margin": True}
+    result = operator.evacuate("dc3", power_off=True, **words)
+    assert result.outcome == "ok", result.reason
+    takes_writes(operator)
+    assert voting(operator) == {"dc2"}
+    operator.estate.bring_back("dc1")
     operator.estate.live(12)
     result = operator.lead_as_before("main", accept_unproven=True)
     assert result.outcome == "ok", result.reason

@@ -204,10 +204,14 @@ class WithinCluster(OnOneCluster):
                 off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
                 # Once it is recorded as off its voters stop, and with them the quorum may be gone.
                 is_gone = site in off and must_form_quorum(self.topology, self.cluster, (site,), known)
-                return _Quorum((site,) if is_gone else (), every, forms=is_gone, known=known)
+                # Voters that were taken out decide nothing, whether or not their hosts tell of them.
+                told = tuple(dc for dc in every if dc == site or dc not in known.dropped_at)
+                return _Quorum((site,) if is_gone else (), told, forms=is_gone, known=known)
             case PutBackRequest() if known.forced is not None or known.dropped is not None:
                 # A site without brokers is back where its voters are.
-                return _Quorum((), every if known.forced is not None else known.dropped_at, known=known)
+                return _Quorum(
+                    (), known.dropped_at if known.forced is None and known.dropped_at else every, known=known
+                )
             case _:
                 return _Quorum((), ())
 

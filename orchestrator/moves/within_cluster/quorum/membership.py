@@ -75,7 +75,9 @@ class DropVoters(
             return Failed(f"voters of {self.cluster} that take part still are not taken out: {_ids(alive)}")
         known = record.find(VotersDropped, like=self._fact())
         record.write(
-            self._fact(seen.lines) if known is None else replace(known, voters=self.voters, sites=())
+            self._fact(seen.lines)
+            if known is None
+            else replace(known, voters=self.voters, sites=(), partly=())
         )
         if going:
             sets.remove(seen, going)
@@ -91,7 +93,7 @@ class DropVoters(
         known = record.find(VotersDropped, like=self._fact())
         if known is None:
             return Failed(f"it is not recorded who was taken out of the quorum of {self.cluster}")
-        record.write(replace(known, sites=self.sites))
+        record.write(replace(known, sites=self.sites, partly=()))
         return Done(Nothing(), f"{self.cluster} is decided by {listed(map(str, sorted(now.numbers)))} alone")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
@@ -106,7 +108,8 @@ class DropVoters(
             record.withdraw(VotersDropped, like=known)
             return Done(Nothing(), f"no voter of {self.cluster} was taken out of its quorum")
         is_all = len(out) == len(self.voters)
-        record.write(replace(known, voters=out, sites=self.sites if is_all else ()))
+        sites, partly = (self.sites, ()) if is_all else ((), self.sites)
+        record.write(replace(known, voters=out, sites=sites, partly=partly))
         return Done(Nothing(), f"no voters of {self.cluster} until a failback: {_ids(out)}")
 
     def _left(self, now: VoterSet) -> list[Member]:
