@@ -64,6 +64,20 @@ class Quorum:
     endpoints: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     leader_epoch: int = -1
 
+    def age_s(self, member: Voter) -> float | None:
+        """Seconds since the leader heard of a member, by the leader's clock: its row has the answer's time.
+
+        None where either row has no time.
+        """
+        rows = (*self.voters, *self.observers)
+        leader_s = next((one.last_fetched_at_s for one in rows if one.node_id == self.leader_id), None)
+        return leader_s - member.last_fetched_at_s if leader_s and member.last_fetched_at_s else None
+
+    def is_heard(self, member: Voter, within_s: float) -> bool:
+        """Whether the leader has heard of it within so many seconds."""
+        age_s = self.age_s(member)
+        return age_s is not None and age_s <= within_s
+
     @property
     def addresses(self) -> dict[int, str]:
         """Of each member that has an endpoint the `host:port` of the first one."""

@@ -36,7 +36,9 @@ class VoterSet:
     """The voters as the quorum has them. `leader` is None where nobody says that it leads.
 
     `heard`: ids of those of which the quorum has heard within seconds. `version`: which configuration that is
-    (ZooKeeper), and `lines` are all of it.
+    (ZooKeeper), and `lines` are all of it. `anew`: members that run with another log than the set has of
+    them, as after a disk was replaced: they follow, and do not vote. `unasked`: ids of those that nobody can
+    ask whether they run (ZooKeeper: their line names no address for clients).
     """
 
     voters: tuple[Member, ...]
@@ -44,6 +46,8 @@ class VoterSet:
     leader: int | None
     version: str = ""
     lines: tuple[str, ...] = ()
+    anew: tuple[Member, ...] = ()
+    unasked: frozenset[int] = frozenset()
 
     def has(self, member: Member) -> bool:
         """Whether this very voter is one of them."""

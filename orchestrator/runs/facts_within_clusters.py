@@ -179,14 +179,17 @@ class QuorumWhole:
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class VotersDropped:
-    """Voters of lost `sites` are taken out of the metadata quorum of `cluster`, or are being so.
+    """Voters are taken out of the metadata quorum of `cluster`, or are being so.
 
-    `voters`: those that are taken out, as they were. `lines`: all of the configuration as it was (ZooKeeper).
+    `voters`: those that are taken out, as they were; `sites`: those of which no voter is left, as was seen;
+    `partly`: those of which one is, with others among `voters`. `lines`: all of the configuration as it was
+    (ZooKeeper).
     """
 
     cluster: str
     sites: tuple[str, ...]
     voters: tuple[Member, ...]
+    partly: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
 
 

@@ -57,10 +57,15 @@ class Quorum:
     dropped: VotersDropped | None = None
 
     @property
+    def dropped_at(self) -> tuple[str, ...]:
+        """Sites all of whose voters were taken out."""
+        return self.dropped.sites if self.dropped is not None else ()
+
+    @property
     def without(self) -> tuple[str, ...]:
         """Sites whose voters are none at present."""
         forced = self.forced.sites if self.forced is not None else ()
-        return tuple(dict.fromkeys([*forced, *(self.dropped.sites if self.dropped is not None else ())]))
+        return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
     def is_without(self, sites: Collection[str]) -> bool:
         """Whether the survivors of the loss of these sites are the whole quorum already."""
@@ -211,9 +216,11 @@ def sites_started(facts: Iterable[Fact]) -> dict[str, tuple[str, ...]]:
 
 
 def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
-    """By cluster what was changed of its quorum."""
+    """By cluster what was changed of its quorum. Of who is taken out by a run its newest word counts."""
     found: dict[str, Quorum] = {}
-    for fact in standing(facts):
+    known_facts = standing(facts)
+    newest = {(f.run_id, f.body.cluster): f for f in known_facts if isinstance(f.body, VotersDropped)}
+    for fact in known_facts:
         match fact.body:
             case QuorumForced() as forced:
                 known = found.get(forced.cluster, Quorum())
@@ -227,7 +234,7 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case QuorumWhole() as whole:
                 known = found.get(whole.cluster, Quorum())
                 found[whole.cluster] = Quorum(whole.generation, dropped=known.dropped)
-            case VotersDropped() as dropped:
+            case VotersDropped() as dropped if newest[fact.run_id, dropped.cluster] is fact:
                 known = found.get(dropped.cluster, Quorum())
                 found[dropped.cluster] = replace(known, dropped=_joined(known.dropped, dropped))
             case VotersAdded(cluster=cluster):
@@ -242,10 +249,12 @@ def _joined(older: VotersDropped | None, newer: VotersDropped) -> VotersDropped:
     if older is None:
         return newer
     voters = {voter.number: voter for voter in (*newer.voters, *older.voters)}
+    sites = tuple(dict.fromkeys([*older.sites, *newer.sites]))
     return VotersDropped(
         cluster=newer.cluster,
-        sites=tuple(dict.fromkeys([*older.sites, *newer.sites])),
+        sites=sites,
         voters=tuple(voters[number] for number in sorted(voters)),
+        partly=tuple(site for site in dict.fromkeys([*older.partly, *newer.partly]) if site not in sites),
         lines=older.lines,
     )
 

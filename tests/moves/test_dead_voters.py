@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.moves.within_cluster.margin import members_of, voters_by_site
 from orchestrator.moves.within_cluster.quorum.dead_voters import dead_voters, voters_droppable
+from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.ports.part import Part
-from orchestrator.ports.voter_sets import Member, VoterSet
+from orchestrator.ports.voter_sets import Member, VoterSet, VoterSets
 from orchestrator.ports.voters import Voter, VotersSeen
+from orchestrator.runs.effect import Failed
 from orchestrator.runs.estate_record import Body, Fact
 from orchestrator.runs.facts_within_clusters import VotersAdded, VotersDropped
 from orchestrator.runs.plan import GateResult
@@ -117,6 +121,63 @@ def test_hosts_and_quorum_that_tell_of_different_voters_are_refused() -> None:
     assert "no host outside dc1 tells of 3 voters of main (1, 2, 5); by the file dc1 has 2" in gate.reason
 
 
+_KRAFT = cluster("kraft", {"dc1": 2, "dc2": 2, "dc3": 1})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"leader": None, "heard": frozenset()}, "no voter of main says that it leads"),
+        (
+            {"heard": frozenset({3, 5})},
+            "are not heard by its quorum, so which others are dead is not known: 4",
+        ),
+        ({"unasked": frozenset({1})}, "names no address for clients of voters 1"),
+    ],
+)
+def test_who_is_not_heard_is_not_taken_for_dead_where_others_that_live_are_not_heard_either(
+    wrong: dict[str, Any], says: str
+) -> None:
+    """Nor where nobody can ask it."""
+    voters, told = seen(_KRAFT, "dc1")
+    parts = Part("the quorum", 0.0, replace(voters, **wrong)), Part("hosts", 0.0, told)
+    gate = voters_droppable(*parts, "main", _KRAFT, ["dc1"], Quorum(), is_quorum_lost=False)
+    assert gate.outcome == "unknown"
+    assert says in gate.reason
+
+
+class _Sets:
+    """Voters as they are told, which nobody may change."""
+
+    timeout_s, step_id, run_id = 1.0, "drop-voters", "r"
+
+    def __init__(self, voters: VoterSet) -> None:
+        self.voters = voters
+
+    def port(self, kind: type[Any]) -> Any:
+        return self if kind is VoterSets else None
+
+    def read(self) -> VoterSet:
+        return self.voters
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"leader": None}, "no voter of main says that it leads"),
+        ({"heard": frozenset({3, 5})}, "is not known: 4"),
+    ],
+)
+def test_the_step_looks_once_more_before_it_takes_out_anybody(wrong: dict[str, Any], says: str) -> None:
+    """What was heard as it was planned may be heard no more."""
+    voters, _ = seen(_KRAFT, "dc1")
+    drop = DropVoters(cluster="main", sites=("dc1",), voters=voters.voters[:2], living=(3, 4, 5))
+    run: Any = _Sets(replace(voters, **wrong))
+    outcome = drop.perform(run)
+    assert isinstance(outcome, Failed)
+    assert says in outcome.message
+
+
 def test_what_was_begun_is_gone_on_with() -> None:
     """One of two is out already, as it is recorded: the other one goes as well."""
     described = cluster("kraft", {"dc1": 2, "dc2": 2, "dc3": 1})
@@ -127,8 +188,8 @@ def test_what_was_begun_is_gone_on_with() -> None:
     assert dead_voters(left, told, described, ["dc1"], Quorum()) == ()
 
 
-def _facts(*bodies: Body) -> list[Fact]:
-    return [Fact(number=n, run_id="r", at_s=0.0, body=body) for n, body in enumerate(bodies)]
+def _facts(*bodies: Body, runs: str = "rst") -> list[Fact]:
+    return [Fact(number=n, run_id=runs[n], at_s=0.0, body=body) for n, body in enumerate(bodies)]
 
 
 def test_what_is_recorded_of_voters_that_were_taken_out() -> None:
@@ -139,3 +200,14 @@ def test_what_is_recorded_of_voters_that_were_taken_out() -> None:
     assert known.dropped is not None
     assert ([one.number for one in known.dropped.voters], known.dropped.lines) == ([1, 2], ("a",))
     assert quorums(_facts(DROPPED, second, VotersAdded(cluster="main")))["main"] == Quorum()
+    assert quorums(_facts(DROPPED, second, runs="rr"))["main"].dropped == second
+
+
+def test_a_site_of_which_some_voters_are_out_has_the_others() -> None:
+    """KRaft takes out one at a time. Those of a site that is out whole are not counted among them."""
+    described = cluster("kraft", {"dc1": 2, "dc2": 3, "dc3": 1})
+    three = tuple(Member(number=number) for number in (1, 2, 3))
+    partly = replace(DROPPED, voters=three[:1], sites=(), partly=("dc1",))
+    assert voters_by_site(members_of(described, Quorum(dropped=partly))) == {"dc1": 1, "dc2": 3, "dc3": 1}
+    second = replace(DROPPED, voters=three, partly=("dc2",))
+    assert voters_by_site(members_of(described, Quorum(dropped=second))) == {"dc2": 2, "dc3": 1}

@@ -51,16 +51,18 @@ class TwinKafka(Asked):
             self.crew.pass_time(timeout_s)
             raise self.error(doing, "Timeout")
         end = cluster.log_end
-        voting = voters_of.keys() if cluster.quorum.voting is None else cluster.quorum.voting
+        voting = set(voters_of) if cluster.quorum.voting is None else cluster.quorum.voting
+        logs = cluster.quorum.logs
         told = {
             number: Voter(
                 number, end if voter.runs else 0, now_s if voter.runs else now_s - 60, voter.directory_id
             )
             for number, voter in voters_of.items()
         }
-        voters = tuple(told[number] for number in sorted(voting))
+        away = {n for n in voting if not cluster.quorum.votes(n)}
+        voters = tuple(Voter(n, 0, now_s - 60, logs[n]) if n in away else told[n] for n in sorted(voting))
         observers = tuple(Voter(b.number, b.heard, now_s) for b in cluster.brokers.values())
-        observers += tuple(one for number, one in told.items() if number not in voting)
+        observers += tuple(one for number, one in told.items() if number not in voting - away)
         leader = next((number for number in up if voters_of[number].leads), up[0])
         endpoints = {number: (f"CONTROLLER://{voters_of[number].address}",) for number in voting}
         return Quorum(leader, end, voters, observers, endpoints)
@@ -85,7 +87,8 @@ class TwinKafka(Asked):
         if not self.cluster.has_quorum:
             self.crew.pass_time(timeout_s)
             raise self.error(verb, "Timeout")
-        if quorum.voters[number].directory_id != directory_id:
+        logs = {number: quorum.voters[number].directory_id} | (quorum.logs if verb == "remove voter" else {})
+        if logs[number] != directory_id:
             raise self.error(verb, "VoterNotFound")
         if verb == "add voter" and not quorum.voters[number].runs:
             raise self.error(verb, "RequestTimedOut")

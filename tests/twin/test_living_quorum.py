@@ -14,6 +14,7 @@ from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.killing import Story, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
+from tests.twin.record import Harm
 from tests.twin.test_cluster_status import names, shown
 from tests.twin.test_quorum import quorum
 from tests.twin.test_site_loss import is_as_before, takes_writes
@@ -300,6 +301,175 @@ def test_an_aborted_failover_leaves_its_site_free_and_failback_lets_all_vote(
     operator.estate.bring_back("dc1")
     operator.estate.live(12)
     assert operator.lead_as_before("main").outcome == "ok"
+    all_vote(operator)
+
+
+def killed_at_a_drop(estates: Estates, mode: str, harm: Harm) -> Operator:
+    """The process dies at the first change of the quorum, and another one takes its run back."""
+    operator = lost(estates, mode)
+    operator.estate.record.harm_where(lambda entry: "voter" in entry.verb, harm)
+    with pytest.raises(ProcessDied):
+        operator.go_on_without("dc1", **WORDS)
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    assert operator.abort().outcome == "undone"
+    return operator
+
+
+def margin_is_as_promised(operator: Operator, *, spares_one: bool) -> None:
+    """A voter that `status` says can be spared is lost, and there is a quorum; and none it says cannot."""
+    found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
+    assert ("a voter at dc2" not in names(found)) == spares_one
+    one = next(number for number, voter in quorum(operator).voters.items() if voter.site == "dc2")
+    operator.estate.clusters["main"].set_controllers("gone", one)
+    operator.estate.live(5)
+    assert bool(quorum(operator).members()) == spares_one
+
+
+@BOTH
+def test_an_abort_before_any_voter_is_out_leaves_none_recorded(estates: Estates, mode: str) -> None:
+    """What is recorded is what margin, failback and a later loss of another site go by."""
+    operator = killed_at_a_drop(estates, mode, "dies before")
+    found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
+    assert found["quorum_without"] == []
+    margin_is_as_promised(operator, spares_one=False)
+
+
+@BOTH
+def test_after_an_aborted_drop_the_other_site_may_be_lost(estates: Estates, mode: str) -> None:
+    """The first one is back: its voters are voters, and go on with the witness."""
+    operator = killed_at_a_drop(estates, mode, "dies before")
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    operator.estate.lose("dc2")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc2", **WORDS).outcome == "ok"
+    assert voting(operator) == {"dc1", "witness"}
+
+
+def test_an_abort_with_one_of_two_voters_out_counts_the_other_one(estates: Estates) -> None:
+    """KRaft takes out one at a time. The same word takes out the rest, and failback lets both vote."""
+    operator = killed_at_a_drop(estates, "kraft", "dies after")
+    assert len(quorum(operator).voting or ()) == len(quorum(operator).voters) - 1
+    margin_is_as_promised(operator, spares_one=False)
+    operator.estate.clusters["main"].set_controllers("up", 103)
+    operator.estate.live(5)
+    assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
+    dead_are_out(operator)
+    margin_is_as_promised(operator, spares_one=True)
+    operator.estate.clusters["main"].set_controllers("up", 103)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    all_vote(operator)
+
+
+def test_after_an_abort_with_one_of_two_out_the_other_site_is_needed(estates: Estates) -> None:
+    """One of the first site's voters is back, and the other one does not vote: two of four are no majority."""
+    operator = killed_at_a_drop(estates, "kraft", "dies after")
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    operator.estate.lose("dc2")
+    operator.estate.live(12)
+    assert not quorum(operator).members()
+    with pytest.raises(GateRefusedError, match="quorum-continues refused"):
+        operator.go_on_without("dc2", lower_min_insync=("all",))
+
+
+def test_an_abort_with_all_of_them_out_says_so(estates: Estates) -> None:
+    """ZooKeeper takes all at once."""
+    operator = killed_at_a_drop(estates, "zookeeper", "dies after")
+    found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
+    assert found["quorum_without"] == ["dc1"]
+    margin_is_as_promised(operator, spares_one=True)
+
+
+def with_new_disks(operator: Operator) -> None:
+    """The controllers of the lost site come back with empty disks."""
+    for voter in quorum(operator).voters.values():
+        voter.directory_id += "-anew" if voter.site == "dc1" else ""
+
+
+def test_voters_on_new_disks_that_nobody_took_out_vote_again(estates: Estates) -> None:
+    """The quorum has their lost logs as voters: these go, and those that there are come."""
+    operator = lost(estates, "kraft")
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    with_new_disks(operator)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert operator.plan is not None
+    assert operator.plan.facts["voters_unheard"] == [101, 102]
+    assert "the quorum of main has not heard of voters 101, 102" in operator.plan.way
+    all_vote(operator)
+    assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_a_failback_that_does_nothing_else_sees_to_voters_on_new_disks(estates: Estates) -> None:
+    """One that is merely down is named, and nobody waits for it."""
+    operator = estates.at_work(LAYOUTS["kraft"], change=with_voters(2, 2, 1))
+    operator.estate.clusters["main"].set_controllers("gone", 102)
+    operator.estate.live(5)
+    result = operator.lead_as_before("main")
+    assert result.outcome == "nothing-to-do"
+    assert "the quorum of main has not heard of voters 102" in result.reason
+    quorum(operator).voters[102].directory_id += "-anew"
+    operator.estate.clusters["main"].set_controllers("up", 102)
+    operator.estate.live(5)
+    assert operator.lead_as_before("main").outcome == "ok"
+    all_vote(operator)
+
+
+def test_killed_anywhere_while_lost_logs_are_replaced_it_goes_on(estates: Estates) -> None:
+    """Between going and coming a voter is in nobody's set, and recorded."""
+
+    def make(estates: Estates) -> Operator:
+        operator = lost(estates, "kraft")
+        assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+        with_new_disks(operator)
+        operator.estate.bring_back("dc1")
+        operator.estate.live(12)
+        return operator
+
+    story = Story(make=make, move=lambda operator: operator.lead_as_before("main"), is_done=all_vote)
+    for number, harm in sampled(estates, story, 2):
+        gone_on_with(estates, story, number, harm)
+
+
+def test_with_one_site_dropped_and_another_forced_out_all_come_back(estates: Estates) -> None:
+    """Files of those that voted last name four voters, and the topology file has six."""
+    operator = estates.at_work(LAYOUTS["zookeeper"], change=with_voters(2, 2, 2))
+    unproven = {"lower_min_insync": ("all",), "accept_unproven": True, "accept_margin": True}
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
+    operator.estate.lose("witness")
+    operator.estate.live(12)
+    result = operator.go_on_without("dc1", "witness", **unproven)
+    assert result.outcome == "ok", result.reason
+    operator.estate.bring_back("dc1")
+    operator.estate.bring_back("witness")
+    operator.estate.live(12)
+    result = operator.lead_as_before("main", accept_unproven=True)
+    assert result.outcome == "ok", result.reason
+    all_vote(operator)
+
+
+def test_with_one_site_dropped_another_is_powered_off_and_all_come_back(estates: Estates) -> None:
+    """The two voters that are left become a quorum; what is said of files goes by the four that voted."""
+    operator = estates.at_work("topologies/stretched-3dc.yaml", change=with_voters(2, 2, 2))
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert operator.go_on_without("dc1", **WORDS).outcome == "ok"
+    words = {"lower_min_insync": ("all",), "accept_unproven": True, "accept_margin": True}
+    result = operator.evacuate("dc3", power_off=True, **words)
+    assert result.outcome == "ok", result.reason
+    takes_writes(operator)
+    assert voting(operator) == {"dc2"}
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    result = operator.lead_as_before("main", accept_unproven=True)
+    assert result.outcome == "ok", result.reason
     all_vote(operator)
 
 

@@ -38,16 +38,16 @@ class TwinEnsembleVoters:
         return tuple(one for one in members if self.quorum.voters[one.number].runs)
 
     def remove(self, seen: VoterSet, members: Sequence[Member]) -> None:
-        going = {member.number for member in members}
+        going = frozenset(member.number for member in members)
         self._change("remove voters", seen, going, seen.numbers - going, is_grouped=False)
 
     def add(self, seen: VoterSet, members: Sequence[Member], lines: Sequence[str]) -> None:
-        coming = {member.number for member in members}
+        coming = frozenset(member.number for member in members)
         is_grouped = any(line.startswith("group.") for line in lines)
         self._change("add voters", seen, coming, seen.numbers | coming, is_grouped=is_grouped)
 
     def _change(
-        self, verb: str, seen: VoterSet, which: Collection[int], now: Collection[int], *, is_grouped: bool
+        self, verb: str, seen: VoterSet, which: frozenset[int], now: frozenset[int], *, is_grouped: bool
     ) -> None:
         self._refuse_gone()
         if seen.version != str(self.quorum.version):

@@ -140,13 +140,14 @@ def _listed(text: str) -> frozenset[int]:
 class TwinQuorum:
     """All voters of a cluster. `seconds`: quorums beside another one, each by its voters: none may ever be.
 
-    `voting`: of a dynamic quorum, who votes as it has committed; `is_grouped`: by sites. `version`: how often
-    that was changed.
+    `voting`: of a dynamic quorum, who votes as it has committed, and `logs` with which log each;
+    `is_grouped`: by sites. `version`: how often that was changed.
     """
 
     voters: dict[int, TwinVoter]
     epoch: int = 1
     voting: frozenset[int] | None = None
+    logs: dict[int, str] = field(default_factory=dict)
     is_grouped: bool = False
     version: int = 0
     seconds: list[frozenset[int]] = field(default_factory=list)
@@ -168,14 +169,18 @@ class TwinQuorum:
             voter.loaded = voter.text
             voter.is_dynamic, voter.directory_id = is_dynamic, f"log-{voter.number}"
         found = cls(voters, voting=frozenset(voters) if is_dynamic else None, is_grouped=is_hierarchical)
+        if is_dynamic and kind == "kraft":
+            found.logs = {number: voter.directory_id for number, voter in voters.items()}
         found.elect()
         return found
 
     def members(self) -> frozenset[int]:
         """Who is in the quorum: running voters of one list that are a majority of it. Empty without one."""
-        if self.voting is not None:
-            voting = {number for number in self.voting if self.voters[number].runs}
-            return frozenset(voting) if self._is_quorum(voting, self.voting) else frozenset()
+        if self.logs:
+            voting = {
+                number for number in self.voting or () if self.voters[number].runs and self.votes(number)
+            }
+            return frozenset(voting) if self._is_quorum(voting, self.voting or ()) else frozenset()
         found = []
         for listed in {voter.listed for voter in self.voters.values() if voter.runs}:
             running = {n for n, v in self.voters.items() if v.runs and v.listed == listed and n in listed}
@@ -185,9 +190,13 @@ class TwinQuorum:
             self.seconds += found[1:]
         return found[0] if found else frozenset()
 
+    def votes(self, number: int) -> bool:
+        """Whether it has the log that votes: another one, as on a disk of its own, follows."""
+        return self.logs.get(number) in {None, self.voters[number].directory_id}
+
     def _is_quorum(self, running: Collection[int], listed: Collection[int]) -> bool:
         has_groups = any(self.voters[number].has_groups for number in running)
-        if not (has_groups if self.voting is None else self.is_grouped):
+        if not has_groups:
             return 2 * len(running) > len(listed)
         sites = {self.voters[number].site for number in listed}
         whole = 0
@@ -196,8 +205,12 @@ class TwinQuorum:
             whole += 2 * sum(number in running for number in group) > len(group)
         return 2 * whole > len(sites)
 
-    def change(self, voting: Collection[int], *, is_grouped: bool = False) -> None:
+    def change(self, voting: frozenset[int], *, is_grouped: bool = False) -> None:
         """The quorum commits who votes from here on."""
+        stay = voting & self.logs.keys() & (self.voting or frozenset())
+        logs = {number: self.voters[number].directory_id for number in voting}
+        if self.logs:
+            self.logs = logs | {number: self.logs[number] for number in stay}
         self.voting, self.is_grouped = frozenset(voting), is_grouped
         self.version += 1
         sites = {number: self.voters[number].site for number in sorted(voting)}
@@ -222,6 +235,10 @@ class TwinQuorum:
         for number, voter in self.voters.items():
             if number not in members:
                 voter.leads = None
+        if members and self.voting is not None and not self.logs:
+            # ZooKeeper goes by what its servers have in their files, whoever has written that.
+            first = self.voters[min(members)]
+            self.voting, self.is_grouped = first.listed, first.has_groups
         if not members or any(self.voters[number].leads for number in members):
             self._follow(members)
             return

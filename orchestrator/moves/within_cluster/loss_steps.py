@@ -75,7 +75,9 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
     if way.dropped:
         with book.section("dead voters", on_failure="stop"):
             order = [behind(written, because="writes do not wait for it")]
-            book.add(DropVoters(cluster=cluster, sites=way.sites, voters=way.dropped), after=order)
+            living = sorted(voter.number for voter in way.voters.voters.values() if voter.runs is not False)
+            drop = DropVoters(cluster=cluster, sites=way.sites, voters=way.dropped, living=tuple(living))
+            book.add(drop, after=order)
     if alone and way.mirrors:
         with book.section("mirrors go on", on_failure="stop"):
             go_on(book, way.topology, way.mirrors, first, elected)

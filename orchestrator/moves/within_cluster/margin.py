@@ -19,7 +19,7 @@ from orchestrator.runs.within_clusters import Quorum
 from orchestrator.topology.durability.control_plane import control_plane_after
 from orchestrator.topology.durability.losses import Loss, Server, servers_of
 from orchestrator.topology.durability.values import ControlPlane
-from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.model import Cluster, Nodes, Topology
 from orchestrator.wording import listed
 
 Voting = Mapping[str, int]
@@ -55,9 +55,19 @@ class _Next:
 
 def members_of(described: Cluster, quorum: Quorum) -> Cluster:
     """The cluster with the voters alone that decide: where survivors are the whole quorum, or dead voters
-    were taken out, those that are left.
+    were taken out, those that are left. Of a site's voters KRaft may have taken out some.
     """
-    return members_without(described, quorum.without) if quorum.without else described
+    found = members_without(described, quorum.without) if quorum.without else described
+    if quorum.dropped is None or not quorum.dropped.partly:
+        return found
+    by_site = voters_by_site(described)
+    out = len(quorum.dropped.voters) - sum(by_site.get(site, 0) for site in quorum.dropped.sites)
+    nodes = list[Nodes]()
+    for row in found.nodes:
+        gone = min(out, row.controllers) if row.dc in quorum.dropped.partly else 0
+        nodes.append(replace(row, controllers=row.controllers - gone))
+        out -= gone
+    return replace(found, nodes=tuple(nodes))
 
 
 def deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:

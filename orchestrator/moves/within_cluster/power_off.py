@@ -157,7 +157,8 @@ def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, the
         is_fenced=is_fenced,
         forms=must_form_quorum(topology, cluster, (site,), quorum),
         survivors=VotersSeen(
-            survivors_of(view.voters.value.voters, (site,)) if view.voters.value else {}, {}
+            survivors_of(view.voters.value.voters, (site, *quorum.dropped_at)) if view.voters.value else {},
+            {},
         ),
         quorum=quorum,
         to_lower=to_lower,

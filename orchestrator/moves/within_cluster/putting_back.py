@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
@@ -10,6 +11,7 @@ from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import coming_home, go_home
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
+from orchestrator.moves.within_cluster.margin import members_without
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
 from orchestrator.moves.within_cluster.order import not_seen
 from orchestrator.moves.within_cluster.planning import (
@@ -28,20 +30,22 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     quorum_formed,
 )
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters
-from orchestrator.moves.within_cluster.quorum.steps import restore_quorum
+from orchestrator.moves.within_cluster.quorum.steps import restore_quorum, survivors_of
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
 from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
 from orchestrator.moves.within_cluster.tails import CountTails
+from orchestrator.ports.part import Part
 from orchestrator.ports.services import ServiceState
+from orchestrator.ports.voter_sets import Member, VoterSet
 from orchestrator.ports.voters import VotersSeen
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered, VotersDropped
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Evacuated
+from orchestrator.runs.within_clusters import Evacuated, Quorum
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.verbs import put_back_command
@@ -63,25 +67,32 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     gates = _gates(topology, seen, request, recorded)
     services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
+    silent = _Silent.of(view.voter_set, described)
     done = ""
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or services or quorum.dropped or home.going or home.forgotten)
+        and not (
+            is_forced or off or services or quorum.dropped or silent.anew or home.going or home.forgotten
+        )
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
-        done += home.said
+        done += home.said + silent.said(cluster)
         done += "; --keep-tails keeps nothing: no site is off" if request.keep_tails else ""
     book, order = Runbook(), list[After]()
     voters = view.voters.value
     is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
-    if quorum.formed is not None and voters is not None and _are_all(voters, described):
+    if voters is not None:
+        # Who was taken out while the quorum lived is let in by it, once it is whole.
+        voters = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
+    members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
+    if quorum.formed is not None and voters is not None and _are_all(voters, members):
         with book.section("one quorum", on_failure="stop", after=order):
-            whole = restore_quorum(book, cluster, described, voters, quorum)
+            whole = restore_quorum(book, cluster, members, voters, quorum)
             order = [behind(whole, because="brokers that were away need the quorum")]
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
@@ -93,31 +104,73 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
                 go_home(book, them, home, cluster, after=order)
-        if quorum.dropped is not None:
-            _vote_again(book, quorum.dropped, let_run)
+        if coming := silent.coming(quorum, is_site_back=bool(off or services)):
+            _vote_again(book, cluster, coming, quorum.dropped.lines if quorum.dropped else (), let_run)
     sites = dict.fromkeys(
         [*quorum.without, *off, *(away.sites if away else ()), *(lowered.sites if lowered else ())]
     )
     where = f" at {listed(sites)}" if sites else ""
+    unheard = silent.said(cluster)
     whole_again = "; all voters are one quorum again" if quorum.without else ""
     facts = {
-        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}",
+        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{unheard}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
+        "voters_unheard": [voter.number for voter in silent.voters],
         "applications": home.at,
         "applications_left": dict(home.left_out),
     }
     return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
 
 
-def _vote_again(book: Runbook, dropped: VotersDropped, after: Sequence[After]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Silent:
+    """Voters of which the quorum, where it can change them, has not heard; those of KRaft that are `anew`
+    run, and have lost the log that votes. `why`: why that is not known.
+    """
+
+    voters: tuple[Member, ...] = ()
+    anew: tuple[Member, ...] = ()
+    why: str = ""
+
+    @classmethod
+    def of(cls, part: Part[VoterSet], described: Cluster) -> _Silent:
+        if described.voters != "dynamic":
+            return cls()
+        if part.value is None:
+            return cls(why=part.problem)
+        found = part.value
+        silent = tuple(voter for voter in found.voters if voter.number not in found.heard)
+        return cls(voters=silent, anew=found.anew)
+
+    def said(self, cluster: str) -> str:
+        """Part of a sentence."""
+        if self.why:
+            return f"; whether all voters of {cluster} take part is not known: {self.why}"
+        ids = listed(str(voter.number) for voter in self.voters)
+        return f"; the quorum of {cluster} has not heard of voters {ids}" if ids else ""
+
+    def coming(self, quorum: Quorum, *, is_site_back: bool) -> tuple[Member, ...]:
+        """Those that are to vote again: who was taken out, and where a site comes back, or some have lost
+        their logs, KRaft's silent ones, which may have lost theirs.
+        """
+        dropped = quorum.dropped.voters if quorum.dropped is not None else ()
+        may_be_lost = [voter for voter in self.voters if voter.directory_id]
+        if not (dropped or is_site_back or self.anew):
+            return ()
+        found = {voter.number: voter for voter in (*may_be_lost, *dropped)}
+        return tuple(found[number] for number in sorted(found))
+
+
+def _vote_again(
+    book: Runbook, cluster: str, voters: tuple[Member, ...], lines: tuple[str, ...], after: Sequence[After]
+) -> None:
     """The last section, so that nothing else waits for a voter that is not back. Its step waits for nobody
     else: a ZooKeeper server that knows that it was taken out cannot be restarted before it is in again.
     """
     with book.section("all voters", on_failure="stop"):
-        add = AddVoters(cluster=dropped.cluster, voters=dropped.voters, lines=dropped.lines)
-        book.add(add, after=after)
+        book.add(AddVoters(cluster=cluster, voters=voters, lines=lines), after=after)
 
 
 def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -> list[After]:
@@ -169,6 +222,7 @@ def _plan_servers_alone(
         f"{put_back_command(cluster)}",
         "sites": list(off),
         "restored": [],
+        "voters_unheard": [],
         "applications": {},
         "applications_left": {},
     }

@@ -16,7 +16,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
     site_attested,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import margin_as_json, members_without
+from orchestrator.moves.within_cluster.margin import margin_as_json
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.mirrors import mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
@@ -125,7 +125,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     unsaid = [name for name, copies in to_lower.items() if copies == 1 and not {name, "all"} & set(word)]
     gates += (margin_after_loss(told, settings, cluster, margin, unsaid, is_accepted=request.accept_margin),)
     waiting = unsettled(placement)
-    voters = _survivors(view, sites)
+    voters = _survivors(view, sites, quorum)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = {*with_brokers(described, sites), *(sites if dropped else ())} <= set(
         sites_off_of(seen, cluster)
@@ -225,7 +225,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         *(_unbroken(view, request) if view.placement.value is not None else ()),
         *_droppable(view, described, request, quorum, is_alone=True),
     )
-    voters = _survivors(view, sites)
+    voters = _survivors(view, sites, quorum)
     gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
     why = f"{gone}: down, or restarted" if gone else "no broker answers"
     alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, without=sites)
@@ -263,18 +263,16 @@ def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:
     return away.sites if away else ()
 
 
-def _survivors(view: ClusterView, sites: Sequence[str]) -> VotersSeen:
-    """Voters that are left, as far as their hosts tell."""
-    return VotersSeen(survivors_of(view.voters.value.voters, sites) if view.voters.value else {}, {})
+def _survivors(view: ClusterView, sites: Sequence[str], quorum: Quorum) -> VotersSeen:
+    """Voters that are left, as far as their hosts tell, without those that were taken out."""
+    gone = {*sites, *quorum.dropped_at}
+    return VotersSeen(survivors_of(view.voters.value.voters, gone) if view.voters.value else {}, {})
 
 
 def _of_voters(
     view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
 ) -> tuple[GateResult, ...]:
     accepted = request.accept_unproven
-    if quorum.dropped is not None:
-        # The quorum itself has written who votes into their files.
-        described = members_without(described, quorum.dropped.sites)
     return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
 
 

@@ -9,7 +9,6 @@ from orchestrator.adapters.secrets import resolve_secrets
 from orchestrator.adapters.zookeeper_access import EnsembleAccess
 from orchestrator.errors import ClusterError
 from orchestrator.estate.live.observe import zookeeper_hosts
-from orchestrator.ports.admin_values import Voter
 from orchestrator.ports.servers import Kafka
 from orchestrator.ports.voter_sets import Member, VoterSet, VoterSets
 from orchestrator.topology.model import Topology
@@ -35,7 +34,7 @@ class KraftVoters:
             problem = f"its voters are a static list ({_FEATURE} is 0)"
             raise ClusterError(self._kafka.subject, problem, "voters: static in the topology file")
         quorum = self._kafka.describe_quorum()
-        endpoints = quorum.endpoints
+        endpoints, voting = quorum.endpoints, {one.node_id: one.directory_id for one in quorum.voters}
         leader = next((voter for voter in quorum.voters if voter.node_id == quorum.leader_id), None)
         return VoterSet(
             voters=tuple(
@@ -46,18 +45,23 @@ class KraftVoters:
                 )
                 for voter in quorum.voters
             ),
-            heard=frozenset(voter.node_id for voter in quorum.voters if _is_heard(voter, leader)),
+            heard=frozenset(one.node_id for one in quorum.voters if quorum.is_heard(one, _HEARD_WITHIN_S)),
             leader=None if leader is None else leader.node_id,
+            anew=tuple(
+                Member(number=one.node_id, directory_id=one.directory_id)
+                for one in quorum.observers
+                if voting.get(one.node_id, one.directory_id) != one.directory_id
+                and quorum.is_heard(one, _HEARD_WITHIN_S)
+            ),
         )
 
     def following(self, members: Sequence[Member]) -> tuple[Member, ...]:
         """See `VoterSets`: observers that fetch, and have what was committed."""
         quorum = self._kafka.describe_quorum()
-        leader = next((voter for voter in quorum.voters if voter.node_id == quorum.leader_id), None)
         observers = {
             observer.node_id: observer
             for observer in quorum.observers
-            if _is_heard(observer, leader) and observer.log_end_offset >= quorum.high_watermark
+            if quorum.is_heard(observer, _HEARD_WITHIN_S) and observer.log_end_offset >= quorum.high_watermark
         }
         return tuple(
             Member(
@@ -82,13 +86,6 @@ class KraftVoters:
                 self._kafka.add_voter(member.number, member.directory_id, member.addresses)
 
 
-def _is_heard(voter: Voter, leader: Voter | None) -> bool:
-    """By the leader's clock, which tells of itself the moment of the answer."""
-    if leader is None or leader.last_fetched_at_s is None or voter.last_fetched_at_s is None:
-        return False
-    return leader.last_fetched_at_s - voter.last_fetched_at_s < _HEARD_WITHIN_S
-
-
 class EnsembleVoters:
     """See `ports.voter_sets.VoterSets`. The ensemble is where the cluster's brokers look for it."""
 
@@ -99,7 +96,10 @@ class EnsembleVoters:
         return zookeeper_hosts(self._cluster())
 
     def read(self) -> VoterSet:
-        """See `VoterSets`. Whether it may be changed its servers' own files tell (`reconfigEnabled`)."""
+        """See `VoterSets`. Whether it may be changed its servers' own files tell (`reconfigEnabled`).
+
+        A server that answers is heard, whether or not it may say its mode (`4lw.commands.whitelist`).
+        """
         found = describe_members(self._hosts(), self._access)
         modes = {number: server_mode(address) for number, address in found.client_addresses.items()}
         leaders = [number for number, mode in modes.items() if mode == "leader"]
@@ -107,10 +107,11 @@ class EnsembleVoters:
             voters=tuple(
                 Member(number=number, addresses=(found.servers[number],)) for number in sorted(found.voters)
             ),
-            heard=frozenset(number for number, mode in modes.items() if mode),
+            heard=frozenset(number for number, mode in modes.items() if mode is not None),
             leader=leaders[0] if len(leaders) == 1 else None,
             version=found.version,
             lines=found.lines,
+            unasked=frozenset(number for number in found.voters if not found.client_addresses[number]),
         )
 
     def following(self, members: Sequence[Member]) -> tuple[Member, ...]:

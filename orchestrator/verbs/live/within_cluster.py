@@ -158,9 +158,10 @@ class WithinCluster(OnOneCluster):
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
-        if is_dropping and not lost.lost:
+        is_dynamic = self.topology.clusters[self.cluster].voters == "dynamic"
+        if (is_dropping and not lost.lost) or (is_dynamic and isinstance(self.request, PutBackRequest)):
             sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
-            read = partial(once_answered, placement, sets.read)
+            read = partial(once_answered, brokers, sets.read)
             view = replace(view, voter_set=asked(f"quorum of {self.cluster}", read, clock))
         if not lost.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
@@ -203,11 +204,14 @@ class WithinCluster(OnOneCluster):
                 off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
                 # Once it is recorded as off its voters stop, and with them the quorum may be gone.
                 is_gone = site in off and must_form_quorum(self.topology, self.cluster, (site,), known)
-                return _Quorum((site,) if is_gone else (), every, forms=is_gone, known=known)
+                # Voters that were taken out decide nothing, whether or not their hosts tell of them.
+                told = tuple(dc for dc in every if dc == site or dc not in known.dropped_at)
+                return _Quorum((site,) if is_gone else (), told, forms=is_gone, known=known)
             case PutBackRequest() if known.forced is not None or known.dropped is not None:
                 # A site without brokers is back where its voters are.
-                taken_out = known.dropped.sites if known.dropped is not None else ()
-                return _Quorum((), every if known.forced is not None else taken_out, known=known)
+                return _Quorum(
+                    (), known.dropped_at if known.forced is None and known.dropped_at else every, known=known
+                )
             case _:
                 return _Quorum((), ())
 

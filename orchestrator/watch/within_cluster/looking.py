@@ -257,12 +257,9 @@ class Looking:
         known = self._known
         fetched: dict[int, float | None] = {}
         if quorum is not None:
-            members = {v.node_id: v.last_fetched_at_s for v in (*quorum.voters, *quorum.observers)}
-            # The leader's own row bears the time at which it answered, by its clock.
-            leader_s = members.get(quorum.leader_id)
-            ages = {n: leader_s - at_s for n, at_s in members.items() if leader_s and at_s is not None}
-            known.fresh = frozenset(number for number, age_s in ages.items() if age_s <= _FETCHED_S)
-            fetched = {v.node_id: ages.get(v.node_id) for v in quorum.voters}
+            members = (*quorum.voters, *quorum.observers)
+            known.fresh = frozenset(v.node_id for v in members if quorum.is_heard(v, _FETCHED_S))
+            fetched = {v.node_id: quorum.age_s(v) for v in quorum.voters}
             for number in known.voters.keys() - fetched.keys():
                 del known.voters[number]
         found: dict[str, ServerSeen] = {}

@@ -48,7 +48,7 @@ def dead_voters(
     if voters is None or told is None or told.problems:
         return ()
     unknown = voters.numbers - {voter.number for voter in _living(told, sites)}
-    if len(unknown) + len(_gone(voters, quorum)) != _wanted(described, {*sites, *_dropped_at(quorum)}):
+    if len(unknown) + len(_gone(voters, quorum)) != _wanted(described, {*sites, *quorum.dropped_at}):
         return ()
     return tuple(voter for voter in voters.voters if voter.number in unknown)
 
@@ -64,6 +64,8 @@ def voters_droppable(  # noqa: PLR0917 - what is judged together
     is_quorum_lost: bool,
 ) -> GateResult:
     """A quorum lives, all that it would lose are dead, and those that are left then can spare one more.
+
+    It is unknown where what the quorum has heard does not tell dead from living voters.
 
     Not asked again as a run goes on: it has begun to change what is judged here, and its step looks itself.
     """
@@ -91,8 +93,36 @@ def voters_droppable(  # noqa: PLR0917 - what is judged together
         hint = f"leave {FLAG} out"
     if wrong:
         return gate_result("voters-droppable", "refused", measured, limit, wrong, hint)
+    if doubt := _doubt(voters.value, told.value, cluster, sites, going):
+        return gate_result("voters-droppable", "unknown", measured, limit, *doubt)
     reason = f"{limit}: {told_of}" if going else f"no voter of {listed(sites)} is in it any more"
     return gate_result("voters-droppable", "ok", measured, limit, reason)
+
+
+def who_lives_is_unknown(cluster: str, voters: VoterSet, living: Iterable[int]) -> str:
+    """Why who is dead cannot be told; empty where it can. `living`: ids of voters that run, as hosts tell."""
+    if voters.leader is None:
+        return f"no voter of {cluster} says that it leads: who of them lives is not known"
+    if silent := set(living) & voters.numbers - voters.heard - {voters.leader}:
+        return (
+            f"voters of {cluster} that run elsewhere, as their hosts tell, are not heard by its quorum, "
+            f"so which others are dead is not known: {listed(map(str, sorted(silent)))}"
+        )
+    return ""
+
+
+def _doubt(
+    voters: VoterSet, told: VotersSeen, cluster: str, sites: Collection[str], going: Iterable[Member]
+) -> tuple[str, str] | None:
+    """Why those that would be taken out may not be dead, or could not come back, and what to do about it."""
+    living = [voter.number for voter in _living(told, sites) if voter.runs is not False]
+    if doubt := who_lives_is_unknown(cluster, voters, living):
+        return doubt, "see to these voters first; a ZooKeeper server tells its mode by the word srvr"
+    if unasked := {voter.number for voter in going} & voters.unasked:
+        doubt = f"the ensemble of {cluster} names no address for clients of voters {_ids(unasked)}: "
+        doubt += "whether they run cannot be asked, and they could not be added again"
+        return doubt, "give them one: server.N=HOST:PORT:PORT:participant;PORT"
+    return None
 
 
 _INVENTORY = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"
@@ -118,7 +148,7 @@ def _wrong(  # noqa: PLR0911, PLR0917 - each reason by itself
         said = f"hosts tell of voters of {cluster} that its quorum does not have: {_ids(strange)}"
         return said, "dcctl failback FILE lets those vote again that it has taken out"
     unknown, gone = voters.numbers - known, _gone(voters, quorum)
-    wanted = _wanted(described, {*sites, *_dropped_at(quorum)})
+    wanted = _wanted(described, {*sites, *quorum.dropped_at})
     if len(unknown) + len(gone) != wanted:
         said = f"no host outside {where} tells of {plural(len(unknown), 'voter')} of {cluster} "
         return f"{said}({_ids(unknown) or 'none'}); by the file {where} has {wanted}", _INVENTORY
@@ -143,10 +173,6 @@ def _gone(voters: VoterSet, quorum: Quorum) -> frozenset[int]:
     """Ids of those that were taken out before."""
     dropped = quorum.dropped.voters if quorum.dropped is not None else ()
     return frozenset(voter.number for voter in dropped) - voters.numbers
-
-
-def _dropped_at(quorum: Quorum) -> tuple[str, ...]:
-    return quorum.dropped.sites if quorum.dropped is not None else ()
 
 
 def _living(told: VotersSeen, sites: Collection[str]) -> list[Voter]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
-from orchestrator.moves.within_cluster.margin import voters_by_site
+from orchestrator.moves.within_cluster.margin import members_without, voters_by_site
 from orchestrator.moves.within_cluster.quorum.files import has_change, line_of_list, voters_listed
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
@@ -202,7 +203,16 @@ def gates_of_voters(
     *,
     accept_unproven: bool,
 ) -> tuple[GateResult, ...]:
-    """What has to hold of the voters at these sites before any of them is stopped or started."""
+    """What has to hold of the voters at these sites before any of them is stopped or started.
+
+    Those that were taken out of the quorum while it lived take no part: it has written who votes into files
+    of the others itself.
+    """
+    if gone := quorum.dropped_at:
+        described = members_without(described, gone)
+        if voters.value is not None:
+            left = {name: one for name, one in voters.value.voters.items() if one.site not in gone}
+            voters = replace(voters, value=replace(voters.value, voters=left))
     return (
         voters_present(voters, cluster, described, sites),
         files_as_known(voters, cluster, described, quorum),
