@@ -24,7 +24,7 @@ from orchestrator.watch.within_cluster.said import (
 from orchestrator.watch.within_cluster.story import Event
 
 OLD_S = 5.0
-"""A watcher says something each second: what is older is not what holds now."""
+"""A watcher says something each two seconds at least: what is older is not what holds now."""
 # Watchers at several sites see the same thing in different rounds.
 _SAME_S = 3.0
 _EVENTS = 20
