@@ -118,7 +118,7 @@ def _partitions(
 ) -> dict[str, Any]:
     """`not_led`: that somebody could lead; `away`: no replica of which is up; `stopped`: topics that take no
     writes. `in_one_site`: with replicas at several, all of those in sync at one; `not_preferred`: led by
-    another replica than the first.
+    another replica than the first, which could lead.
     """
     return {
         "count": placement.partition_count,

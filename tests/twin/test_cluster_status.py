@@ -122,6 +122,21 @@ def test_where_the_ensemble_does_not_answer_nothing_is_known(estates: Estates) -
     assert "no answer" in found["watchers_problem"]
 
 
+def test_a_broker_that_is_down_is_taken_for_none_of_another_site(estates: Estates) -> None:
+    """Both replicas of the partition are at one site: one that is down tells no rack."""
+    operator = estates.at_work(STRETCHED)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    log.replicas = tuple(number for number in log.replicas if main.brokers[number].dc == "dc1")
+    log.leader, other = log.replicas
+    log.isr = log.replicas
+    main.set_brokers("gone", other)
+    operator.estate.live(12)
+    found = status(operator)["partitions"]
+    assert f"orders-0 without {other}" in found["not_in_sync"]
+    assert "orders-0 at dc1" not in found["in_one_site"]
+
+
 def test_in_sync_at_one_site_alone_and_off_the_preferred_place(estates: Estates) -> None:
     """Both are told by the cluster itself, watched or not."""
     operator = estates.at_work(STRETCHED)
