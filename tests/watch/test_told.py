@@ -58,6 +58,15 @@ def test_who_saw_the_end_knows_more_than_who_did_not() -> None:
     assert all(one.event.ended is not None for one in found)
 
 
+def test_nothing_goes_on_by_a_clock_that_is_ahead() -> None:
+    """Of a watcher that may be dead: nobody knows how old its word is."""
+    at_s = 1.7e9
+    one, _ = merged([word("dc1", at_s - 2, at_s - 1, at_s, gone_s=at_s - 1)])
+    assert one.as_json(at_s + 1)["goes_on"] is True
+    assert one.as_json(at_s + 9)["goes_on"] is None
+    assert one.as_json(at_s - 60)["goes_on"] is None
+
+
 def test_a_word_of_another_version_is_no_word() -> None:
     """It is said that there is one."""
     topology = load_topology(ROOT / STRETCHED)
