@@ -1,4 +1,4 @@
-"""What a round of the watcher of one cluster takes for very many partitions: `python -m tests.bench.many_partitions`.
+"""What a round of the watcher of one cluster takes for very many partitions: `python -m tests.bench.many_partitions_run`.
 
 Without the network: how long the answer takes to read, and then to compare with the one before and to keep.
 """
