@@ -164,19 +164,20 @@ def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
 
     speak_of(file)
     topology = load_topology(file)
-    found, leaders = plan_apply(topology), leaders_off(topology)
+    found, (leaders, leaders_problem) = plan_apply(topology), leaders_off(topology)
     rows = found.facts["differences"]
     unseen = not_compared(found)
 
     def render(console: Console) -> None:
         render_closed(found.gates, console)
         render_differences(found, console, full=full)
-        render_leaders(leaders, console, full=full)
+        render_leaders(leaders, leaders_problem, console, full=full)
 
     emit(
         {
             "topology": found.topology,
             "leaders": leaders,
+            "leaders_problem": leaders_problem,
             "applied": found.facts["applied"],
             "applied_known": found.facts["applied_known"],
             "compared": found.facts["compared"],

@@ -25,10 +25,10 @@ _LEADERS = 5
 IRREVERSIBLE = "[bold red]⚠ irreversible[/]"
 
 
-def render_leaders(leaders: Sequence[str] | None, console: Console, *, full: bool) -> None:
+def render_leaders(leaders: Sequence[str] | None, problem: str, console: Console, *, full: bool) -> None:
     """Partitions off their preferred leader: no difference from the file, which names no leaders."""
     if leaders is None:
-        console.print("[yellow]?[/] whether preferred replicas lead is unknown: the cluster does not say it")
+        console.print(f"[dim]whether preferred replicas lead is unknown: {escape(problem)}[/]")
     elif leaders:
         said = listed(leaders, len(leaders) if full else _LEADERS)
         console.print(f"[dim]{escape(said)}: dcctl leaders FILE --balance[/]")

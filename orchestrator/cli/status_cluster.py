@@ -18,7 +18,7 @@ _EVENTS = 5
 _GOES_ON = {
     False: "",
     True: ", and goes on",
-    None: "; whether that goes on is unknown: its watcher is silent",
+    None: "; whether that goes on is unknown: no watcher says so now",
 }
 _ROWS = (
     ("not_led", "not led"),

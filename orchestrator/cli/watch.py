@@ -37,7 +37,7 @@ def watch(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Keep where applications would go what a failover will need; runs until it is stopped.
 
-    Of a file with one cluster: read each second who is up, leads and is in sync, and time what happens.
+    Of a file with one cluster: read in each round who is up, leads and is in sync, and time what happens.
     """
     from orchestrator.cli.files import given_topology
     from orchestrator.errors import UsageError

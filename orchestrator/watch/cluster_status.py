@@ -33,6 +33,10 @@ from orchestrator.verbs.registration import PARTICIPANTS
 from orchestrator.watch.if_lost import would_refuse
 from orchestrator.watch.within_cluster.told import told_of
 
+_UNWATCHED = (
+    "a file with mirrors has no watchers within its clusters: when servers went and leaders moved is not seen"
+)
+
 
 def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> dict[str, Any]:
     """One cluster of a file, as `dcctl status --json` prints it under `clusters`.
@@ -43,7 +47,7 @@ def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_
     """
     seen = told(topology, cluster, look_at(topology, cluster, servers=servers))
     if not topology.is_one_cluster:
-        return {**seen, "watchers": [], "events": [], "watchers_problem": ""}
+        return {**seen, "watchers": None, "events": None, "watchers_problem": _UNWATCHED}
     return {**seen, **told_of(topology, cluster, servers=servers)}
 
 
@@ -118,7 +122,7 @@ def _partitions(
 ) -> dict[str, Any]:
     """`not_led`: that somebody could lead; `away`: no replica of which is up; `stopped`: topics that take no
     writes. `in_one_site`: with replicas at several, all of those in sync at one; `not_preferred`: led by
-    another replica than the first.
+    another replica than the first, which could lead.
     """
     return {
         "count": placement.partition_count,

@@ -17,11 +17,11 @@ from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
 from orchestrator.watch.cluster_status import cluster_status
-from orchestrator.watch.within_cluster.readings_file import readings_kept
 from orchestrator.watch.within_cluster.said import WatcherSaid
 from orchestrator.watch.within_cluster.story import Event, Moment
 from orchestrator.watch.within_cluster.told import watched_rows, words_of
 from tests.layouts.test_evacuated import awaited
+from tests.watch.readings import readings_kept
 
 ROOT = Path(__file__).parents[2]
 _WITHIN_S = 120.0

@@ -16,6 +16,7 @@ from orchestrator.watch.within_cluster.said import encode, said_path
 from tests.twin.conftest import Estates
 from tests.twin.operator import Operator
 from tests.twin.test_quorum import LAYOUTS, lost
+from tests.twin.test_stretched_mirrored import FILE as MIRRORED
 from tests.watch.test_told import word
 
 STRETCHED = "topologies/stretched-2.5dc-kraft.yaml"
@@ -122,6 +123,21 @@ def test_where_the_ensemble_does_not_answer_nothing_is_known(estates: Estates) -
     assert "no answer" in found["watchers_problem"]
 
 
+def test_a_broker_that_is_down_is_taken_for_none_of_another_site(estates: Estates) -> None:
+    """Both replicas of the partition are at one site: one that is down tells no rack."""
+    operator = estates.at_work(STRETCHED)
+    main = operator.estate.clusters["main"]
+    log = main.topics["orders"].logs[0]
+    log.replicas = tuple(number for number in log.replicas if main.brokers[number].dc == "dc1")
+    log.leader, other = log.replicas
+    log.isr = log.replicas
+    main.set_brokers("gone", other)
+    operator.estate.live(12)
+    found = status(operator)["partitions"]
+    assert f"orders-0 without {other}" in found["not_in_sync"]
+    assert "orders-0 at dc1" not in found["in_one_site"]
+
+
 def test_in_sync_at_one_site_alone_and_off_the_preferred_place(estates: Estates) -> None:
     """Both are told by the cluster itself, watched or not."""
     operator = estates.at_work(STRETCHED)
@@ -135,6 +151,20 @@ def test_in_sync_at_one_site_alone_and_off_the_preferred_place(estates: Estates)
     log.isr, log.leader = log.replicas, log.replicas[1]
     off = [f"orders-0 is led by {log.leader} instead of {preferred}"]
     assert status(operator)["partitions"]["not_preferred"] == off
-    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) == off
+    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) == (off, "")
     main.set_brokers("gone")
-    assert leaders_off(operator.estate.topology, servers=operator.estate.servers) is None
+    rows, why = leaders_off(operator.estate.topology, servers=operator.estate.servers)
+    assert rows is None
+    assert "the cluster does not say it" in why
+
+
+def test_within_a_cluster_of_a_file_with_mirrors_nobody_watches(estates: Estates) -> None:
+    """That is said, and nothing is taken for well."""
+    operator = estates.at_work(MIRRORED)
+    topology, servers = operator.estate.topology, operator.estate.servers
+    found = cluster_status(topology, "main", servers=servers)
+    assert (found["watchers"], found["events"]) == (None, None)
+    assert shown(found).count("a file with mirrors has no watchers within its clusters") == 1
+    rows, why = leaders_off(topology, servers=servers)
+    assert rows is None
+    assert "dcctl leaders FILE" in why

@@ -15,8 +15,9 @@ from orchestrator.ports.hosts import Listening
 from orchestrator.ports.told_metadata import BrokerTold, MetadataTold, PartitionTold
 from orchestrator.topology.kinds import Metadata
 from orchestrator.values import TopicPartition
-from orchestrator.watch.within_cluster.looking import ANSWER_WITHIN_S, Looking
+from orchestrator.watch.within_cluster.looking import ANSWER_WITHIN_S, PROBE_TIMEOUT_S, Looking
 from orchestrator.watch.within_cluster.reading import ServerSeen
+from orchestrator.watch.within_cluster.watcher import next_due
 
 NUMBERS = (1, 2, 3)
 ORDERS = TopicPartition("orders", 0)
@@ -41,6 +42,9 @@ class Cluster:
     refused: set[str] = field(default_factory=set)
     modes: dict[int, str | None] = field(default_factory=dict)
     ensemble_fails: bool = False
+    unresolved: set[str] = field(default_factory=set)
+    reading_takes_s: float = 0.0
+    eligible_hangs: bool = False
     asked: list[str] = field(default_factory=list)
     end: threading.Event = field(default_factory=threading.Event)
 
@@ -54,6 +58,7 @@ class Cluster:
     def metadata(self, address: str) -> MetadataTold:
         self.asked.append(address)
         self._reached(address)
+        time.sleep(self.reading_takes_s)
         living = {number: BrokerTold(at(number), f"dc{number}") for number in NUMBERS}
         told = {ORDERS: PartitionTold(self.isr[0], 0, NUMBERS, self.isr)}
         return MetadataTold("id", self.controller, living, told)
@@ -66,16 +71,20 @@ class Cluster:
         rows = {n: Voter(n, 5, None if age is None else 1000.0 - age) for n, age in ages.items()}
         voters = tuple(row for n, row in rows.items() if n > 100)
         observers = tuple(row for n, row in rows.items() if n <= 100)
-        return Quorum(101, 5, voters, observers, {}, self.voter_addresses, 7)
+        endpoints = {number: (f"CONTROLLER://{at}",) for number, at in self.voter_addresses.items()}
+        return Quorum(101, 5, voters, observers, endpoints, 7)
 
     def eligible(self, address: str, topics: Collection[str]) -> dict[TopicPartition, tuple[int, ...]]:
         self._reached(address)
+        if self.eligible_hangs:
+            self.end.wait(20)
         return {ORDERS: (2,)} if "orders" in topics else {}
 
     def close(self) -> None:
         self.end.set()
 
     def listening(self, addresses: Iterable[str], timeout_s: float) -> Mapping[str, Listening]:  # noqa: ARG002
+        self._resolved(*addresses)
         away = self.refused | set(map(at, self.gone))
         return {address: "refused" if address in away else "yes" for address in addresses}
 
@@ -85,7 +94,14 @@ class Cluster:
         return {4: "", **{number: f"zookeeper-{number}:2181" for number in self.modes}}
 
     def zookeeper_mode(self, address: str, timeout_s: float) -> str | None:  # noqa: ARG002
+        self._resolved(address)
         return self.modes[int(address.partition(":")[0].rpartition("-")[2])]
+
+    def _resolved(self, *addresses: str) -> None:
+        for address in addresses:
+            if address in self.unresolved:
+                self.asked.append(address)
+                self.end.wait(20)
 
 
 @pytest.fixture
@@ -210,6 +226,69 @@ def test_in_zookeeper_mode_the_active_controller_tells(cluster: Cluster) -> None
     cluster.gone = {3}
     look.look()
     assert look.look().controller == ""
+
+
+def test_a_name_that_is_not_resolved_makes_its_server_unknown_and_no_other(cluster: Cluster) -> None:
+    """A resolver has no deadline: each name is asked for once, and nobody waits for it again."""
+    cluster.controller, cluster.modes = 1, {1: "leader", 2: "follower", 3: "follower"}
+    cluster.gone = {2}
+    look = looking(cluster, "zookeeper")
+    look.look()
+    look.look()
+    cluster.unresolved = {at(3), "zookeeper-2:2181", "zookeeper-3:2181"}
+    found = look.look()
+    began_s = time.monotonic()
+    for _ in range(40):
+        found = look.look()
+        assert found.told_by == 1
+    assert time.monotonic() - began_s < 40 * PROBE_TIMEOUT_S
+    assert found.brokers == {1: ServerSeen(True), 2: ServerSeen(False), 3: ServerSeen(None)}
+    assert found.voters == {
+        "zookeeper 1": ServerSeen(True),
+        "zookeeper 2": ServerSeen(None),
+        "zookeeper 3": ServerSeen(None),
+        "zookeeper 4": ServerSeen(None),
+    }
+    assert all(cluster.asked.count(address) == 1 for address in cluster.unresolved)
+
+
+def test_brokers_whose_names_are_not_resolved_are_asked_last(cluster: Cluster) -> None:
+    """A site is lost together with its names, and the one that told with it."""
+    look = looking(cluster)
+    look.look()
+    look.look()
+    cluster.hanging, cluster.unresolved = {1, 2}, {at(1), at(2)}
+    look.look()
+    assert look.look().told_by == 3
+
+
+def test_an_answer_that_takes_long_to_read_is_waited_for(cluster: Cluster) -> None:
+    """By how long the ones before took: very many partitions are no silence, and ask for no second broker."""
+    cluster.reading_takes_s = 1.5 * ANSWER_WITHIN_S
+    look = looking(cluster)
+    look.warm_up(10)
+    cluster.asked.clear()
+    assert look.look().told_by == 1
+    assert cluster.asked == [at(1)]
+
+
+@pytest.mark.parametrize(
+    ("now", "worked_s", "due"),
+    [(100.1, 0.01, 100.5), (101.2, 0.01, 101.21), (100.4, 0.4, 100.8), (107.0, 6.0, 113.0)],
+    ids=["at the next beat", "late by a broker that hangs", "much to read", "very much to read"],
+)
+def test_a_round_is_followed_by_as_much_rest_as_it_took_work(now: float, worked_s: float, due: float) -> None:
+    """What it waited for others counts as none."""
+    assert next_due(100.0, 0.5, now, worked_s) == pytest.approx(due)
+
+
+def test_eligible_replicas_that_are_still_asked_for_are_said_to_be_unknown(cluster: Cluster) -> None:
+    """None at all would be another thing."""
+    cluster.isr = (1,)
+    look = looking(cluster)
+    cluster.eligible_hangs = True
+    assert look.look().unasked == ("eligible leader replicas: no answer in time",)
+    assert look.look().unasked == ("eligible leader replicas: an earlier question is not answered yet",)
 
 
 def test_servers_of_an_ensemble_that_does_not_name_them_are_unknown(cluster: Cluster) -> None:

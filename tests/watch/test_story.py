@@ -225,12 +225,27 @@ def test_a_broker_that_was_taken_away_is_not_fenced_for_ever() -> None:
 def test_a_reading_in_short() -> None:
     """Counts; and by name only what is not whole."""
     found = in_short(reading(1.0, registered=frozenset({2, 3}), partitions=lost(1, 2)))
-    assert (found.partitions, found.not_led, found.not_in_sync, found.not_preferred) == (3, 0, 3, 3)
+    assert (found.partitions, found.not_led, found.not_in_sync, found.not_preferred) == (3, 0, 3, 0)
     assert found.in_one_site == 3
     assert found.leads == {"2": 2, "3": 1}
     assert [row.partition for row in found.not_whole] == ["orders-0", "orders-1", "orders-2"]
     nothing = in_short(silent(2.0))
     assert (nothing.partitions, nothing.not_led, nothing.in_one_site) == (None, None, None)
+
+
+def test_a_preferred_leader_counts_as_missing_where_it_could_lead() -> None:
+    """While it is away no election can put it back."""
+    by_others = {tp: replace(told, leader=BROKERS[told.leader % 3]) for tp, told in WHOLE.items()}
+    assert in_short(reading(1.0, partitions=by_others)).not_preferred == 2
+    without_1 = {tp: replace(told, isr=(2, 3)) for tp, told in by_others.items()}
+    assert in_short(reading(1.0, partitions=without_1)).not_preferred == 0
+    assert in_short(reading(1.0, partitions=by_others, registered=frozenset({2, 3}))).not_preferred == 0
+
+
+def test_a_replica_whose_site_nobody_knows_may_be_anywhere() -> None:
+    """Then it is not known whether its partition is in sync at one site alone."""
+    found = in_short(reading(1.0, sites={2: "dc2", 3: "dc2"}, partitions=lost(1, 2)))
+    assert found.in_one_site == 0
 
 
 def test_words_of_a_newer_version_are_not_read() -> None:

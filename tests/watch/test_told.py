@@ -12,13 +12,13 @@ from rich.console import Console
 
 from orchestrator.cli.history_view import render_history
 from orchestrator.cli.main import run
-from orchestrator.errors import DcctlError
 from orchestrator.topology.loading import load_topology
 from orchestrator.watch.within_cluster.gauges import GAUGES, gauge_values
-from orchestrator.watch.within_cluster.readings_file import FILE_S, KEPT_S, ReadingsFile, readings_kept
+from orchestrator.watch.within_cluster.readings_file import FILE_S, KEPT_S, ReadingsFile
 from orchestrator.watch.within_cluster.said import WatcherSaid, said_of
 from orchestrator.watch.within_cluster.story import Story, after_reading
 from orchestrator.watch.within_cluster.told import merged, watchers_told
+from tests.watch.readings import readings_kept
 from tests.watch.test_story import DOWN, ORDERS, UP, WHOLE, lost, reading, silent, story_of
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +56,15 @@ def test_who_saw_the_end_knows_more_than_who_did_not() -> None:
     found = merged([word("dc1", 1, 2, gone_s=2), ended])
     assert len(found) == 2
     assert all(one.event.ended is not None for one in found)
+
+
+def test_nothing_goes_on_by_a_clock_that_is_ahead() -> None:
+    """Of a watcher that may be dead: nobody knows how old its word is."""
+    at_s = 1.7e9
+    one, _ = merged([word("dc1", at_s - 2, at_s - 1, at_s, gone_s=at_s - 1)])
+    assert one.as_json(at_s + 1)["goes_on"] is True
+    assert one.as_json(at_s + 9)["goes_on"] is None
+    assert one.as_json(at_s - 60)["goes_on"] is None
 
 
 def test_a_word_of_another_version_is_no_word() -> None:
@@ -125,9 +134,29 @@ def test_a_disk_that_takes_nothing_is_named_and_tried_again(tmp_path: Path) -> N
     place.unlink()
     kept.keep(reading(2.0))
     assert kept.problem == ""
-    (place / "readings-9.jsonl").write_text("{\n")
-    with pytest.raises(DcctlError, match="is no reading"):
-        readings_kept(place)
+
+
+def test_a_torn_line_takes_no_other_reading_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is full for one reading; the next one, within the same second, is whole, and so is its line."""
+    kept = ReadingsFile(tmp_path)
+    kept.keep(reading(1000.0))
+    real = Path.stat
+
+    def full(path: Path, **rest: bool) -> object:
+        if path.suffix == ".jsonl":
+            text = path.read_text()
+            path.write_text(text[: -len(text.splitlines()[-1]) // 2])
+            raise OSError(28, "No space left on device")
+        return real(path, **rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", full)
+        kept.keep(reading(1000.2, partitions=lost(1, 2)))
+    assert "No space left" in kept.problem
+    kept.keep(reading(1000.4, partitions=lost(1, 2)))
+    found = readings_kept(tmp_path)
+    assert [one["at_s"] for one in found] == [1000.0, 1000.4]
+    assert found[1]["partitions"]["orders-0"] == [2, 1, [1, 2, 3], [2, 3], []]
 
 
 def test_gauges_are_numbers_where_they_are_known() -> None:

@@ -37,11 +37,7 @@ class MetadataReader:
                 int(row["nodeId"]): BrokerTold(f"{row['host']}:{row['port']}", str(row.get("rack") or ""))
                 for row in found["brokers"]
             },
-            partitions={
-                TopicPartition(topic["name"], int(row["partitionIndex"])): _partition(row)
-                for topic in found["topics"]
-                for row in topic["partitions"]
-            },
+            partitions=partitions_told(found),
         )
 
     def quorum(self, address: str) -> Quorum:
@@ -79,6 +75,15 @@ class MetadataReader:
         if found["errorCode"]:
             error = self._quorum.refusal(address, int(found["errorCode"]))
             raise ClusterError(self._subject, f"the metadata quorum: {error.problem}", code=error.code)
+
+
+def partitions_told(found: Mapping[str, Any]) -> dict[TopicPartition, PartitionTold]:
+    """What a `MetadataResponse` says of each partition."""
+    return {
+        TopicPartition(topic["name"], int(row["partitionIndex"])): _partition(row)
+        for topic in found["topics"]
+        for row in topic["partitions"]
+    }
 
 
 def _partition(row: Mapping[str, Any]) -> PartitionTold:

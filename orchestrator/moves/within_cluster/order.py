@@ -159,14 +159,23 @@ def not_in_sync(placement: Placement, names: Collection[str] | None = None) -> l
 def in_one_site(placement: Placement) -> list[str]:
     """In words, partitions of a stretched cluster whose replicas in sync are all at one site, and at which.
 
-    Those whose replicas are all there are left out; one that is down tells no rack, and counts as elsewhere.
+    See `only_site`. A broker that is down tells no rack: partitions with a replica of it are left out.
     """
-    found = []
-    for one in assigned(placement):
-        sites = {placement.racks.get(broker) for broker in one.in_sync}
-        if len(sites) == 1 and sites != {placement.racks.get(broker) for broker in one.replicas}:
-            found.append(f"{one.partition} at {sites.pop()}")
-    return found
+    return [
+        f"{one.partition} at {site}"
+        for one in assigned(placement)
+        if (site := only_site(one.replicas, one.in_sync, placement.racks))
+    ]
+
+
+def only_site(replicas: Collection[int], in_sync: Collection[int], sites: Mapping[int, str]) -> str:
+    """The one site at which all of a partition's replicas in sync are, of replicas at several; else empty.
+
+    Empty as well where the site of any replica is not known.
+    """
+    every = {sites.get(broker, "") for broker in replicas}
+    having = {sites.get(broker, "") for broker in in_sync}
+    return having.pop() if "" not in every and len(having) == 1 < len(every) else ""
 
 
 def led_at(placement: Placement, site: str) -> list[TopicPartition]:

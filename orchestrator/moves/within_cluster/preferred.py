@@ -6,7 +6,7 @@ elected where it is up and in sync, and nothing is lost by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,10 +56,23 @@ def displaced(placement: Placement) -> Iterator[Displaced]:
         topic = placement.topics[name]
         rows = zip(topic.partitions, topic.replicas, topic.leaders, topic.isr, strict=True)
         for partition, replicas, leader, in_sync in rows:
-            if replicas and leader != replicas[0]:
-                first = replicas[0]
-                problem = "" if first in in_sync else "not in sync"
-                yield Displaced(partition, first, leader, problem if first in placement.living else "down")
+            if one := displaced_one(partition, replicas, leader, in_sync, placement.living):
+                yield one
+
+
+def displaced_one(
+    partition: TopicPartition,
+    replicas: Sequence[int],
+    leader: int,
+    in_sync: Collection[int],
+    living: Collection[int],
+) -> Displaced | None:
+    """None where the preferred replica leads, or there is none."""
+    if not replicas or leader == replicas[0]:
+        return None
+    first = replicas[0]
+    problem = "" if first in in_sync else "not in sync"
+    return Displaced(partition, first, leader, problem if first in living else "down")
 
 
 def leads_by_broker(placement: Placement) -> dict[int, BrokerLeads]:

@@ -317,18 +317,18 @@ def placements(
     return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
 
 
-def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> list[str] | None:
+def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> tuple[list[str] | None, str]:
     """In words, partitions of the one cluster of a file that the preferred replica could lead, and does not.
 
-    None where the cluster does not say who leads. Empty for a file with several clusters.
+    None, and why, where the cluster does not say who leads, and for a file with several clusters.
     """
     if not topology.is_one_cluster:
-        return []
+        return None, "only a file with one cluster is looked at for it; dcctl leaders FILE tells of each"
     (cluster,) = topology.clusters
     _, found = _placement(servers, servers.kafka(topology, cluster))
     if found.value is None:
-        return None
-    return [str(row) for row in displaced(found.value) if row.could_lead]
+        return None, f"the cluster does not say it: {found.problem}"
+    return [str(row) for row in displaced(found.value) if row.could_lead], ""
 
 
 def _placement(

@@ -31,7 +31,10 @@ GAUGES: Mapping[str, tuple[str, Sequence[str]]] = {
         "Partitions with replicas at several sites, all of whose replicas in sync are at one",
         [],
     ),
-    "cluster_leaders_not_preferred": ("Partitions that another replica leads than the first", []),
+    "cluster_leaders_not_preferred": (
+        "Partitions that another replica leads than the first, which could lead",
+        [],
+    ),
     "cluster_events": ("Events that have ended, by kind, of the last 200 of all kinds", ["kind"]),
     "cluster_event_seconds": ("How long the newest event of a kind took, or has gone on by now", ["kind"]),
     "cluster_event_goes_on": ("Events of a kind that go on", ["kind"]),

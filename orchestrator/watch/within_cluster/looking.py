@@ -8,10 +8,11 @@ knew. A second one is asked where the first is late, so that a broker that hangs
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from orchestrator.errors import DcctlError
 from orchestrator.ports.admin_values import Quorum
@@ -19,13 +20,17 @@ from orchestrator.ports.hosts import Listening
 from orchestrator.ports.told_metadata import MetadataTold, Tells
 from orchestrator.topology.kinds import Metadata
 from orchestrator.values import TopicPartition
+from orchestrator.watch.within_cluster.asking import Asking, in_time
 from orchestrator.watch.within_cluster.reading import FETCHES_WITHIN_S, Reading, ServerSeen
-
-T = TypeVar("T")
 
 PROBE_TIMEOUT_S = 0.3
 ANSWER_WITHIN_S = 0.8
+# To connect, and once more for the answer: a dead server is told of within the round, not cut off by it.
+_MODE_TIMEOUT_S = 0.4
+_ROUND_S = 1.0
 _HEDGE_S = 0.3
+# Reading the answer of a cluster with very many partitions takes longer than a broker may take to give it.
+_HEDGE_ANSWERS, _PATIENCE_ANSWERS = 2, 4
 # A voter that has not fetched for so long is down, or cut off; a broker that has not tells what it knew.
 _FETCHED_S = 2.0
 _ENSEMBLE_EVERY_S = 60.0
@@ -33,7 +38,6 @@ _ENSEMBLE_AGAIN_S = 5.0
 # A broker that is away and has no replicas: so long it may be down, then it was taken out of the cluster.
 _FORGOTTEN_AFTER_S = 600.0
 _YES: Listening = "yes"
-_NO_PORTS: Mapping[str, Listening] = {}
 
 
 class Servers(Protocol):
@@ -54,13 +58,18 @@ class Servers(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """What is remembered between readings: addresses and sites, and who told last."""
+    """What is remembered between readings: addresses and sites, and who told last.
+
+    `ports`: None for one that was asked and has not answered in time, as where a name is not resolved.
+    `answers_s`: how long brokers took of late to tell of the cluster, until that was read.
+    """
 
     brokers: dict[int, str] = field(default_factory=dict)
     sites: dict[int, str] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
-    ports: dict[str, Listening] = field(default_factory=dict)
+    ports: dict[str, Listening | None] = field(default_factory=dict)
+    answers_s: deque[float] = field(default_factory=lambda: deque(maxlen=3))
     teller: str = ""
     fresh: frozenset[int] = frozenset()
     ensemble_due_s: float = 0.0
@@ -69,7 +78,10 @@ class _Known:
 
 
 class Looking:
-    """See above. `look` takes at most about a second, whatever answers. To be closed."""
+    """See above. `look` takes at most about a second, whatever answers; longer where answers are long.
+
+    To be closed.
+    """
 
     def __init__(
         self,
@@ -82,10 +94,9 @@ class Looking:
         self._tells, self._servers, self._mode, self._now_s = tells, servers, mode, now_s
         self._bootstrap = tuple(bootstrap)
         self._known = _Known(ports=dict.fromkeys(self._bootstrap, _YES))
-        self._pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="look")
+        # Names of servers beside brokers may take long to resolve: that keeps no broker from being asked.
+        self._brokers_asked, self._asked = Asking("look-broker"), Asking("look")
         self._ensemble: Future[Mapping[int, str]] | None = None
-        # One question of a kind at a time goes to one broker: a late one is not asked once more.
-        self._busy: dict[tuple[str, str], Future[object]] = {}
 
     def remember(self, sites: Mapping[int, str]) -> None:
         """Sites of brokers that are down as the watcher begins, from who watched before."""
@@ -93,7 +104,8 @@ class Looking:
 
     def close(self) -> None:
         """Wait for nothing that is under way."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._brokers_asked.close()
+        self._asked.close()
         self._tells.close()
 
     def warm_up(self, within_s: float) -> None:
@@ -101,6 +113,8 @@ class Looking:
         until = time.monotonic() + within_s
         while self._told(within_s)[0] is None and time.monotonic() < until:
             time.sleep(_HEDGE_S)
+        # Once more over lines that are open: how long an answer takes.
+        self._told(max(0.0, until - time.monotonic()))
         if self._mode == "kraft" and (quorum := self._question("quorum")) is not None:
             wait([quorum], timeout=max(0.0, until - time.monotonic()))
 
@@ -110,14 +124,19 @@ class Looking:
         addresses = {*known.brokers.values()}
         if self._mode == "kraft":
             addresses |= {address for address in known.voters.values() if address}
-        ports = self._pool.submit(self._servers.listening, tuple(sorted(addresses)), PROBE_TIMEOUT_S)
+        patience_s = max(ANSWER_WITHIN_S, _PATIENCE_ANSWERS * self._answer_s())
+        until = time.monotonic() + max(_ROUND_S, patience_s)
+        ports = {at: self._asked.ask("port", at, self._port) for at in sorted(addresses)}
         quorum = self._question("quorum") if self._mode == "kraft" else None
         modes = self._zookeeper_modes() if self._mode == "zookeeper" else {}
-        told, teller, problem = self._told(ANSWER_WITHIN_S)
-        found = _result(ports, PROBE_TIMEOUT_S + 1.0, _NO_PORTS)
-        known.ports = {**dict.fromkeys(self._bootstrap, _YES), **found}
+        told, teller, problem = self._told(patience_s)
+        answered: dict[str, Listening] = in_time(ports, until)
+        known.ports = {**dict.fromkeys(self._bootstrap, _YES), **dict.fromkeys(addresses), **answered}
         if told is None:
-            voters = self._zookeepers(modes) if self._mode == "zookeeper" else self._voters(None, begun_at_s)
+            if self._mode == "zookeeper":
+                voters = self._zookeepers(in_time(modes, until))
+            else:
+                voters = self._voters(None, begun_at_s)
             return Reading(
                 begun_at_s=begun_at_s,
                 ended_at_s=self._now_s(),
@@ -134,10 +153,11 @@ class Looking:
         unasked: list[str] = []
         controller_at_s = seen_at_s
         if self._mode == "kraft":
-            controller, epoch, voters = self._by_quorum(quorum, begun_at_s, unasked)
+            controller, epoch, voters = self._by_quorum(quorum, begun_at_s, unasked, until)
             controller_at_s = self._now_s()
         else:
-            controller, epoch, voters = self._zookeeper_controller(told), -1, self._zookeepers(modes)
+            controller, epoch = self._zookeeper_controller(told), -1
+            voters = self._zookeepers(in_time(modes, until))
         return Reading(
             begun_at_s=begun_at_s,
             ended_at_s=seen_at_s,
@@ -151,7 +171,7 @@ class Looking:
             controller=controller,
             controller_epoch=epoch,
             partitions=told.partitions,
-            eligible=self._eligible(teller, told, unasked),
+            eligible=self._eligible(teller, told, unasked, until),
             unasked=tuple(unasked),
         )
 
@@ -166,10 +186,11 @@ class Looking:
                 del self._known.brokers[number], since[number]
 
     def _by_quorum(
-        self, asked: Future[Quorum] | None, begun_at_s: float, unasked: list[str]
+        self, asked: Future[Quorum] | None, begun_at_s: float, unasked: list[str], until: float
     ) -> tuple[str, int, dict[str, ServerSeen]]:
         """The active controller, its epoch, and the voters."""
-        found, why = (None, "earlier questions are not answered yet") if asked is None else self._late(asked)
+        nothing: tuple[Quorum | None, str] = None, "earlier questions are not answered yet"
+        found, why = nothing if asked is None else self._late(asked, until)
         if found is None or found.leader_id < 0:
             unasked.append(f"metadata quorum: {why or 'knows no leader'}")
             return "", -1, self._voters(None, begun_at_s)
@@ -189,21 +210,38 @@ class Looking:
 
         return sorted(every, key=rank)
 
+    def _answer_s(self) -> float:
+        """How long it takes a broker to tell of the cluster, and this to be read; 0 where none has yet."""
+        return min(self._known.answers_s, default=0.0)
+
+    def _metadata(self, address: str) -> MetadataTold:
+        """What the broker tells; how long that took counts also where it is late."""
+        begun = time.monotonic()
+        told = self._tells.metadata(address)
+        self._known.answers_s.append(time.monotonic() - begun)
+        return told
+
+    def _port(self, address: str) -> Listening:
+        return self._servers.listening((address,), PROBE_TIMEOUT_S)[address]
+
+    def _mode_of(self, address: str) -> str | None:
+        return self._servers.zookeeper_mode(address, _MODE_TIMEOUT_S)
+
     def _told(self, within_s: float) -> tuple[MetadataTold | None, str, str]:
         """Metadata, who told it, or why nobody did."""
         until = time.monotonic() + within_s
         asked: dict[Future[MetadataTold], str] = {}
-        late = problem = f"no broker has answered within {within_s:g} s"
-        order = self._order()
+        late = problem = f"no broker has answered within {within_s:.2g} s"
+        order, hedge_s = self._order(), max(_HEDGE_S, _HEDGE_ANSWERS * self._answer_s())
         while True:
             left_s = until - time.monotonic()
             if left_s <= 0 or not (order or asked):
                 return None, "", late if asked else problem
-            if order and (future := self._submitted("metadata", order[0], self._tells.metadata)):
+            if order and (future := self._brokers_asked.ask("metadata", order[0], self._metadata)):
                 asked[future] = order[0]
             order = order[1:]
             done, _ = wait(
-                asked, timeout=min(_HEDGE_S if order else left_s, left_s), return_when="FIRST_COMPLETED"
+                asked, timeout=min(hedge_s if order else left_s, left_s), return_when="FIRST_COMPLETED"
             )
             for future in done:
                 address = asked.pop(future)
@@ -221,27 +259,18 @@ class Looking:
             return told.brokers[told.controller].address
         return address
 
-    def _submitted(self, kind: str, address: str, question: Callable[[str], T]) -> Future[T] | None:
-        """None while the same broker still owes an answer to an earlier one."""
-        earlier = self._busy.get((kind, address))
-        if earlier is not None and not earlier.done():
-            return None
-        future = self._pool.submit(question, address)
-        self._busy[kind, address] = future  # type: ignore[assignment]
-        return future
-
     def _question(self, kind: str) -> Future[Quorum] | None:
         for address in self._order()[:3]:
-            if future := self._submitted(kind, address, self._tells.quorum):
+            if future := self._brokers_asked.ask(kind, address, self._tells.quorum):
                 return future
         return None
 
     @staticmethod
-    def _late(future: Future[Quorum]) -> tuple[Quorum | None, str]:
+    def _late(future: Future[Quorum], until: float) -> tuple[Quorum | None, str]:
         try:
-            return future.result(ANSWER_WITHIN_S), ""
+            return future.result(max(0.0, until - time.monotonic())), ""
         except TimeoutError:
-            return None, f"no answer within {ANSWER_WITHIN_S:g} s"
+            return None, "no answer in time"
         except DcctlError as error:
             return None, error.problem
 
@@ -277,30 +306,31 @@ class Looking:
                 found[f"controller {number}"] = ServerSeen(age_s <= _FETCHED_S, down_since)
         return found
 
-    def _zookeeper_modes(self) -> dict[int, Future[str | None]]:
+    def _zookeeper_modes(self) -> dict[int, Future[str | None] | None]:
         """Each server is asked; who belongs to the ensemble is looked up now and then."""
         known = self._known
         if self._ensemble is not None and self._ensemble.done():
-            found = _result(self._ensemble, 0.0, {})
+            found = in_time({"": self._ensemble}, 0.0).get("", {})
             # Brokers that are down do not tell which servers of the ensemble they know.
             before = known.voters
             known.voters = {n: at or before.get(n, "") for n, at in found.items()} or before
             known.ensemble_due_s = time.monotonic() + (_ENSEMBLE_EVERY_S if found else _ENSEMBLE_AGAIN_S)
             self._ensemble = None
         if self._ensemble is None and time.monotonic() >= known.ensemble_due_s:
-            self._ensemble = self._pool.submit(self._servers.zookeepers)
+            self._ensemble = self._asked.ask("ensemble", "", lambda _: self._servers.zookeepers())
         return {
-            number: self._pool.submit(self._servers.zookeeper_mode, address, ANSWER_WITHIN_S)
+            number: self._asked.ask("mode", address, self._mode_of)
             for number, address in known.voters.items()
             if address
         }
 
-    def _zookeepers(self, modes: Mapping[int, Future[str | None]]) -> dict[str, ServerSeen]:
-        """Up is who answers, also where it serves nobody for want of a quorum; not all are known."""
+    def _zookeepers(self, modes: Mapping[int, str | None]) -> dict[str, ServerSeen]:
+        """Up is who answers, also where it serves nobody for want of a quorum; not all are known.
+
+        `modes`: what was answered in time, or told within that time to be no answer.
+        """
         return {
-            f"zookeeper {number}": ServerSeen(
-                _result(modes[number], ANSWER_WITHIN_S, None) is not None if number in modes else None
-            )
+            f"zookeeper {number}": ServerSeen(modes[number] is not None if number in modes else None)
             for number in sorted(self._known.voters)
         }
 
@@ -311,27 +341,23 @@ class Looking:
         return f"broker {told.controller}"
 
     def _eligible(
-        self, teller: str, told: MetadataTold, unasked: list[str]
+        self, teller: str, told: MetadataTold, unasked: list[str], until: float
     ) -> dict[TopicPartition, tuple[int, ...]]:
         """Of topics with a replica that is not in sync: others have none."""
         topics = {tp.topic for tp, one in told.partitions.items() if len(one.isr) < len(one.replicas)}
         if not topics or self._mode != "kraft" or not self._known.elr_is_told:
             return {}
-        future = self._submitted("eligible", teller, lambda address: self._tells.eligible(address, topics))
+        future = self._brokers_asked.ask(
+            "eligible", teller, lambda address: self._tells.eligible(address, topics)
+        )
         if future is None:
+            unasked.append("eligible leader replicas: an earlier question is not answered yet")
             return {}
         try:
-            return future.result(_HEDGE_S)
+            return future.result(max(0.0, until - time.monotonic()))
         except TimeoutError:
             unasked.append("eligible leader replicas: no answer in time")
         except DcctlError as error:
             self._known.elr_is_told = "UnsupportedVersion" not in (getattr(error, "code", ""))
             unasked.append(f"eligible leader replicas: {error.problem}")
         return {}
-
-
-def _result(future: Future[T], timeout_s: float, otherwise: T) -> T:
-    try:
-        return future.result(timeout_s)
-    except Exception:  # noqa: BLE001 - a bug in one question costs no answer to the others
-        return otherwise

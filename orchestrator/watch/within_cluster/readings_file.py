@@ -1,7 +1,8 @@
 """An hour of readings at the watcher's host, in files that are bounded: one JSON object a line.
 
 Each file begins with a whole reading; the lines behind it have what is other than in the line before. So
-whoever reads from the beginning of any file has every reading since.
+whoever reads from the beginning of any file has every reading since. A line that is torn, as by a full disk,
+is followed by a whole reading on a line of its own: only what was to be on it is lost.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import DcctlError
 from orchestrator.watch.within_cluster.reading import Reading
 from orchestrator.watch.within_cluster.said import in_short
 
@@ -51,7 +51,9 @@ class ReadingsFile:
             self._tidy(at_s)
         line = {"at_s": round(at_s, 3), **_other(self._last, now)}
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            # A file of the same second may be there, and its last line torn.
+            begin = "" if self._last or not file.tell() else "\n"
+            file.write(begin + json.dumps(line, separators=(",", ":")) + "\n")
         self._last, self._last_s = now, at_s
         if self._file.stat().st_size > KEPT_BYTES // 8:
             self._file = None
@@ -63,23 +65,6 @@ class ReadingsFile:
             left_bytes -= file.stat().st_size
             if left_bytes < 0 or _begun(file) < now_s - KEPT_S:
                 file.unlink()
-
-
-def readings_kept(folder: Path) -> list[dict[str, Any]]:
-    """Every reading that is kept, whole, the oldest first. Raises `DcctlError` for a line that is none."""
-    found: list[dict[str, Any]] = []
-    for file in sorted(folder.glob("readings-*.jsonl"), key=_begun):
-        whole: dict[str, Any] = {}
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            try:
-                told = json.loads(line)
-            except ValueError:
-                raise DcctlError(f"{file}:{number}", "is no reading of a watcher") from None
-            partitions = {**whole.get("partitions", {}), **told.pop("partitions", {})}
-            whole = {**whole, **told}
-            whole["partitions"] = {tp: row for tp, row in partitions.items() if row is not None}
-            found.append(dict(whole))
-    return found
 
 
 def _begun(file: Path) -> float:

@@ -9,6 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.moves.within_cluster.order import only_site
+from orchestrator.moves.within_cluster.preferred import displaced_one
+from orchestrator.ports.told_metadata import PartitionTold
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 from orchestrator.watch.within_cluster.reading import Reading
@@ -38,7 +41,8 @@ class Seen:
 
     `leads`: partitions by the broker that leads them. `not_whole` are the first of those that are not whole,
     of which there are `not_led` and `not_in_sync`; `in_one_site`: those whose replicas in sync all stand at
-    one site, of replicas at several; `not_preferred`: those that another replica leads than the first.
+    one site, of replicas at several; `not_preferred`: those that another replica leads than the first, which
+    could lead. Both mean what they mean in `status`.
     """
 
     at_s: float
@@ -151,11 +155,19 @@ def in_short(reading: Reading) -> Seen:
         partitions=len(rows),
         not_led=len(not_led),
         not_in_sync=len(behind),
-        in_one_site=len(in_one_site(reading)),
-        not_preferred=sum(bool(told.replicas) and told.leader != told.replicas[0] for _, told in rows),
+        in_one_site=sum(
+            bool(only_site(told.replicas, reading.in_sync(told), reading.sites)) for _, told in rows
+        ),
+        not_preferred=sum(_could_be_led(reading, tp, told) for tp, told in rows),
         leads=dict(sorted(leads.items())),
         not_whole=_not_whole(reading, {*not_led, *behind}),
     )
+
+
+def _could_be_led(reading: Reading, tp: TopicPartition, told: PartitionTold) -> bool:
+    """Whether the preferred replica does not lead, and would if it were elected now."""
+    row = displaced_one(tp, told.replicas, told.leader, told.isr, reading.registered)
+    return row is not None and row.could_lead
 
 
 def _not_whole(reading: Reading, which: Iterable[TopicPartition]) -> tuple[NotWhole, ...]:
@@ -169,17 +181,6 @@ def _not_whole(reading: Reading, which: Iterable[TopicPartition]) -> tuple[NotWh
         )
         for tp in sorted(which)[:_NAMED]
     )
-
-
-def in_one_site(reading: Reading) -> list[TopicPartition]:
-    """Partitions with replicas at several sites, of which only one has any in sync."""
-    found = []
-    for tp, told in sorted(reading.partitions.items()):
-        every = {reading.sites.get(number, "") for number in told.replicas}
-        having = {reading.sites.get(number, "") for number in reading.in_sync(told)}
-        if len(every) > 1 and len(having) == 1 and "" not in having:
-            found.append(tp)
-    return found
 
 
 def said_of(story: Story, reading: Reading, *, site: str, host: str, watcher: str) -> WatcherSaid:

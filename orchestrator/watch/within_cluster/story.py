@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from orchestrator.values import TopicPartition
 from orchestrator.watch.within_cluster.reading import Reading
@@ -25,16 +25,7 @@ Kind = Literal[
     "leaders-moved",
     "not-in-sync",
 ]
-KINDS: tuple[Kind, ...] = (
-    "no-answer",
-    "broker-down",
-    "broker-fenced",
-    "voter-down",
-    "no-controller",
-    "controller-moved",
-    "leaders-moved",
-    "not-in-sync",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 SILENT_FOR_S = 2.5
 """One round without an answer is no event: a busy machine, or the broker that was asked has just gone."""
 _KEPT = 200

@@ -24,7 +24,7 @@ from orchestrator.watch.within_cluster.said import (
 from orchestrator.watch.within_cluster.story import Event
 
 OLD_S = 5.0
-"""A watcher says something each second: what is older is not what holds now."""
+"""A watcher says something each two seconds at least: what is older is not what holds now."""
 # Watchers at several sites see the same thing in different rounds.
 _SAME_S = 3.0
 _EVENTS = 20
@@ -40,9 +40,10 @@ class Seen(NamedTuple):
     def as_json(self, now_s: float) -> dict[str, Any]:
         """As `status --json` and `history --json` print it. `seconds`: up to the newest word on it.
 
-        `goes_on` is null where that word is too old to tell.
+        `goes_on` is null where that word is too old to tell, or was dated by a clock that is ahead.
         """
-        is_old = now_s - self.as_of_s > OLD_S
+        word_s = age_s(now_s, self.as_of_s)
+        is_old = word_s is None or word_s > OLD_S
         return {
             **event_as_json(self.event),
             "goes_on": False if self.event.ended else None if is_old else True,
