@@ -11,6 +11,7 @@ from orchestrator.moves.within_cluster.applications import coming_home, go_home
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
+from orchestrator.moves.within_cluster.mirrors import go_on, mirrors_in_words, mirrors_shortened
 from orchestrator.moves.within_cluster.order import not_seen
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -63,11 +64,12 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     gates = _gates(topology, seen, request, recorded)
     services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
+    mirrors = mirrors_shortened(topology, seen, cluster, (), them)
     done = ""
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
-        and not (is_forced or off or services or quorum.dropped or home.going or home.forgotten)
+        and not (is_forced or off or services or quorum.dropped or home.going or home.forgotten or mirrors)
     ):
         said = in_words(placement.partition_count, rows)
         done = f"no site of {cluster} is evacuated, and no setting lowered; {said}"
@@ -93,6 +95,8 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
                 go_home(book, them, home, cluster, after=order)
+        if mirrors:
+            go_on(book, topology, mirrors, None, order)
         if quorum.dropped is not None:
             _vote_again(book, quorum.dropped, let_run)
     sites = dict.fromkeys(
@@ -101,7 +105,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     where = f" at {listed(sites)}" if sites else ""
     whole_again = "; all voters are one quorum again" if quorum.without else ""
     facts = {
-        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}",
+        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{mirrors_in_words(mirrors)}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
