@@ -127,7 +127,8 @@ def mirrors_stoppable(
         if part.value is None:
             return (absent("mirror-behind", part, limit),)
         if not isinstance(engine, str) and engine.is_at_rest(part.value, one) is None:
-            reason = f"whether the mirror {one.source} → {one.target} runs is unknown: nobody tells of it"
+            mirror = f"the mirror {one.source} → {one.target}"
+            reason = f"whether {mirror} runs is unknown: its workers do not name it"
             hint = "dcctl status FILE tells what its workers run; dcctl apply FILE makes what is missing"
             return (gate_result("mirror-behind", "unknown", said, limit, reason, hint),)
     return (gate_result("mirror-behind", "ok", said, limit, limit),)
