@@ -19,6 +19,7 @@ from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.conftest import Estates
 from tests.twin.connect import Connector
 from tests.twin.crew import EPOCH_S
+from tests.twin.killing import Story, gone_on_with, sampled
 from tests.twin.operator import Operator
 from tests.twin.test_stretched_mirrored import FILE, cut, go_on_unclean, goes_on_behind, left_behind
 
@@ -176,3 +177,26 @@ def test_nobody_is_elected_where_an_engine_cannot_set_its_mirror_back(
     monkeypatch.setattr(MirrorMaker2, "why_not_shortened", MirrorEngine.why_not_shortened)
     with pytest.raises(GateRefusedError, match="cannot go on where its source gives up"):
         go_on_unclean(operator)
+
+
+def left_unset(estates: Estates) -> Operator:
+    """Leaders are elected, and the mirror was not set behind them."""
+    operator = left_behind(estates)
+    ended_at(operator, SetBehindElection, pytest.MonkeyPatch())
+    return operator
+
+
+def is_set_and_runs(operator: Operator) -> None:
+    """And nothing is left of it."""
+    assert copier(operator).state == "RUNNING"
+    goes_on_behind(operator)
+    assert go_on_unclean(operator).outcome == "nothing-to-do"
+
+
+_REST = Story(left_unset, go_on_unclean, is_set_and_runs)
+
+
+def test_killed_while_the_next_command_does_the_rest_it_is_gone_on_with(estates: Estates) -> None:
+    """Before and after a sample of what it does."""
+    for number, harm in sampled(estates, _REST, 3):
+        gone_on_with(estates, _REST, number, harm)
