@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.moves.ports import Seen
-from orchestrator.moves.results import StandingLogs, TopicEnds
+from orchestrator.moves.results import LeadersChosen, StandingLogs, TopicEnds
 from orchestrator.ports.clock import Clock
 from orchestrator.ports.servers import Kafka
 from orchestrator.replication.mirror_ref import MirrorRef
@@ -23,7 +23,7 @@ from orchestrator.runs.effect import (
     Reversible,
     Running,
 )
-from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, rows
+from orchestrator.runs.estate_record import Body, LogsAtDeparture, ReverseStarts, Rows, offsets, rows
 from orchestrator.runs.ports import Clusters, EstateRecord
 from orchestrator.values import TopicPartition
 from orchestrator.wording import listed, plural
@@ -258,3 +258,15 @@ def partitions_at(cluster: Kafka, topics: Iterable[str]) -> list[TopicPartition]
 def records_in_words(ends: Mapping[TopicPartition, int]) -> str:
     """How many records lie before some ends."""
     return f"{plural(len(ends), 'partition')} end at {sum(ends.values()):,} records together"
+
+
+def nearest_ends(recorded: Rows, chosen: LeadersChosen | None) -> dict[TopicPartition, int]:
+    """Where logs end by what is recorded of earlier elections, and by who was chosen since, if anybody.
+
+    Of a log that was shortened twice while its mirror stood, the mirror has copied nothing behind the first
+    cut, and may have copied what lies behind the second one: the nearer end counts.
+    """
+    found = offsets(recorded)
+    for tp, end in (chosen.ends if chosen is not None else {}).items():
+        found[tp] = min(end, found.get(tp, end))
+    return found

@@ -31,7 +31,7 @@ from orchestrator.replication.engine import Engine
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.acting import World
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running, Unknown
-from orchestrator.runs.estate_record import Cuts
+from orchestrator.runs.estate_record import Cuts, Rows
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.registry import Registry
 from orchestrator.runs.runbook import After, Runbook
@@ -360,6 +360,13 @@ class MirrorEngine(Engine, ABC):
         """
         raise DcctlError(f"mirror {mirror}", f"{self.title} cannot go on beside who has come to its source")
 
+    def why_not_shortened(self) -> str:
+        """Why none of its mirrors can go on where its source gives up records that it has copied.
+
+        Empty where it can: such an engine has `halt`, `set_behind` and `go_on_halted`.
+        """
+        return f"{self.title} cannot go on where its source gives up records that it has copied"
+
     def halt(
         self, book: Runbook, topology: Topology, mirror: MirrorRef, after: Sequence[After]
     ) -> Handle[Nothing]:
@@ -367,29 +374,30 @@ class MirrorEngine(Engine, ABC):
 
         Raises `DcctlError` where the engine cannot go on behind that.
         """
-        raise DcctlError(
-            f"mirror {mirror}",
-            f"{self.title} cannot go on where its source gives up records that it has copied",
-        )
+        raise DcctlError(f"mirror {mirror}", self.why_not_shortened())
 
-    def go_on_shortened(  # noqa: PLR0917 - what a mirror goes on from
+    def set_behind(  # noqa: PLR0917 - what a mirror goes on from
         self,
         book: Runbook,
         topology: Topology,
         mirror: MirrorRef,
-        chosen: Handle[LeadersChosen],
+        chosen: Handle[LeadersChosen] | None,
+        recorded: Rows,
         earlier: Cuts,
         after: Sequence[After],
-        *,
-        resumes: bool,
     ) -> Handle[Nothing]:
-        """Set it behind the logs of those that were elected, where it has read further, and let it run again.
+        """Set it behind the logs of those that were elected, where it has read further. It stands then.
 
-        `earlier`: what is recorded of such cuts before. Without `resumes` it stands on.
+        `recorded`: where logs ended at earlier elections behind which it was not set; `chosen`: who leads by
+        this run, if anybody. `earlier`: what is recorded of such cuts before. Raises as `halt`.
         """
-        raise DcctlError(
-            f"mirror {mirror}", f"{self.title} cannot be set behind what its source has given up"
-        )
+        raise DcctlError(f"mirror {mirror}", self.why_not_shortened())
+
+    def go_on_halted(
+        self, book: Runbook, topology: Topology, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """Let it run again. Raises as `halt`."""
+        raise DcctlError(f"mirror {mirror}", self.why_not_shortened())
 
     @abstractmethod
     def pause(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Stand:

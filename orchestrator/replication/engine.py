@@ -156,6 +156,10 @@ class Engine:
         """The one of them that copies; empty where it has no name."""
         return ""
 
+    def is_at_rest(self, states: Mapping[str, str], mirror: Replication) -> bool | None:
+        """Whether somebody has stopped or paused what copies; None where `states` do not tell of it."""
+        return None
+
     def connectors(self, topology: Topology, mirror: Replication) -> Mapping[str, DesiredConnector]:
         """What shall run on Connect's workers at the target, by name.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.ports.services import ServiceState
 from orchestrator.runs.estate_record import Cuts
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered, MirrorHalted
 from orchestrator.runs.guards import GuardSaid, SiteGuardSaid
 from orchestrator.runs.holds import Hold
 from orchestrator.runs.plan import NEVER_BEGAN
@@ -184,6 +184,7 @@ class CoordinationState:
     denials: Mapping[str, Mapping[Acl, str]] = field(default_factory=dict)
     evacuated: Mapping[str, Evacuated] = field(default_factory=dict)
     lowered: Mapping[str, MinInsyncLowered] = field(default_factory=dict)
+    mirrors_halted: Mapping[str, tuple[MirrorHalted, ...]] = field(default_factory=dict)
     quorums: Mapping[str, Quorum] = field(default_factory=dict)
     sites_off: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     services_stopped: Mapping[str, Mapping[str, ServiceState]] = field(default_factory=dict)

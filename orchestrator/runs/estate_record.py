@@ -22,6 +22,8 @@ from orchestrator.runs.facts_within_clusters import (
     LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
+    MirrorHalted,
+    MirrorReleased,
     QuorumForced,
     QuorumFormed,
     QuorumRestoring,
@@ -210,6 +212,8 @@ Body: TypeAlias = (
     | LongestFirst
     | MinInsyncLowered
     | MinInsyncRestored
+    | MirrorHalted
+    | MirrorReleased
     | SitesOff
     | SitesOn
     | ServicesStopped
@@ -244,6 +248,8 @@ KINDS: Mapping[str, type[Body]] = {
     "longest_first": LongestFirst,
     "min_insync_lowered": MinInsyncLowered,
     "min_insync_restored": MinInsyncRestored,
+    "mirror_halted": MirrorHalted,
+    "mirror_released": MirrorReleased,
     "sites_off": SitesOff,
     "sites_on": SitesOn,
     "services_stopped": ServicesStopped,
@@ -378,6 +384,8 @@ def _about(body: Body) -> tuple[Any, ...]:  # noqa: PLR0911 - one for each
             return body.home, body.standby
         case SiteEvacuated():
             return body.cluster, body.site
+        case MirrorHalted() | MirrorReleased():
+            return body.cluster, body.target
         case ApplicationsPlaced():
             return body.cluster, frozenset(body.at.items())
         case ApplicationsHome():

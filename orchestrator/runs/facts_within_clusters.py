@@ -57,6 +57,28 @@ class LongestFirst:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class MirrorHalted:
+    """The mirror from `cluster` to `target` stands while `cluster` gives up records, or is about to.
+
+    `ran`: it is to run again afterwards. `ends`: [topic, partition, offset] of the logs behind which it has
+    to be set before that; empty before leaders were chosen, and once it is set.
+    """
+
+    cluster: str
+    target: str
+    ran: bool
+    ends: tuple[tuple[str, int, int], ...] = ()
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
+class MirrorReleased:
+    """The mirror from `cluster` to `target` lies behind what is left, and runs if it had run before."""
+
+    cluster: str
+    target: str
+
+
+@checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class MinInsyncLowered:
     """`min.insync.replicas` of topics was lowered at the loss of sites of `cluster`, for writes to go on.
 

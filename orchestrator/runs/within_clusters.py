@@ -13,6 +13,8 @@ from orchestrator.runs.facts_within_clusters import (
     LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
+    MirrorHalted,
+    MirrorReleased,
     QuorumForced,
     QuorumFormed,
     QuorumRestoring,
@@ -90,6 +92,8 @@ WITHIN_CLUSTERS = (
     SitesReturned,
     MinInsyncLowered,
     MinInsyncRestored,
+    MirrorHalted,
+    MirrorReleased,
     ApplicationsPlaced,
     ApplicationsHome,
     ServicesStopped,
@@ -159,6 +163,21 @@ def lowered_topics(facts: Iterable[Fact]) -> dict[str, MinInsyncLowered]:
                     lowered={name: value for name, value in before.lowered.items() if name in left},
                 )
     return found
+
+
+def halted_mirrors(facts: Iterable[Fact]) -> dict[str, tuple[MirrorHalted, ...]]:
+    """By cluster the mirrors out of it that were stopped for an election, and have not gone on since."""
+    found: dict[tuple[str, str], MirrorHalted] = {}
+    for fact in standing(facts):
+        match fact.body:
+            case MirrorHalted() as halted:
+                found[halted.cluster, halted.target] = halted
+            case MirrorReleased(cluster=cluster, target=target):
+                found.pop((cluster, target), None)
+            case _:
+                pass
+    clusters = dict.fromkeys(cluster for cluster, _ in found)
+    return {name: tuple(one for one in found.values() if one.cluster == name) for name in clusters}
 
 
 def sites_off(facts: Iterable[Fact], *, of_voters: bool = False) -> dict[str, tuple[str, ...]]:

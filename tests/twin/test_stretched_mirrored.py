@@ -194,9 +194,11 @@ def test_a_mirror_that_has_copied_what_is_given_up_goes_on_behind_it(estates: Es
     assert go_on_unclean(operator).outcome == "ok"
     assert operator.plan is not None
     steps = [step.action for step in operator.plan.steps]
-    first = steps.index("stop-connectors")
-    assert steps[first : first + 3] == ["stop-connectors", "put-longest-first", "elect-unclean"]
-    assert steps[-2:] == ["set-mirror-behind-election", "resume-connectors"]
+    first, last = steps.index("record-mirrors-halted"), steps.index("elect-unclean")
+    before = ["record-mirrors-halted", "stop-connectors", "put-longest-first", "record-left-ends"]
+    assert steps[first:last] == before
+    set_and_resumed = ["set-mirror-behind-election", "record-mirrors-halted", "resume-connectors"]
+    assert steps[-4:] == [*set_and_resumed, "release-mirror"]
     (choice,) = (event for event in operator.events if event.step == "put-longest-first" and event.outcome)
     ((_, _, _, _, end),) = choice.data["result"]["leaders"]
     assert copied > end

@@ -12,6 +12,7 @@ from orchestrator.mirrors.mirrormaker2.checkpoints import read_checkpoints
 from orchestrator.mirrors.mirrormaker2.connectors import (
     configurations,
     connector_names,
+    is_at_rest,
     may_lack_tasks,
     mirror_as_set_up,
     rehearsed_connectors,
@@ -69,6 +70,10 @@ class Copying(Engine):
     def copier(self, mirror: Replication) -> str:
         """Its source connector."""
         return connector_names(mirror).source
+
+    def is_at_rest(self, states: Mapping[str, str], mirror: Replication) -> bool | None:
+        """See `Engine`."""
+        return is_at_rest(states, mirror) if self.copier(mirror) in states else None
 
     def connectors(self, topology: Topology, mirror: Replication) -> Mapping[str, DesiredConnector]:
         """See `Engine`."""

@@ -57,7 +57,7 @@ from orchestrator.moves.situation import Situation
 from orchestrator.moves.way import Leg, Way
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import Effect, Handle, Nothing, Outcome, Running
-from orchestrator.runs.estate_record import Cuts
+from orchestrator.runs.estate_record import Cuts, Rows
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.runbook import After, Runbook, behind
 from orchestrator.snapshot.back_starts import BackStarts
@@ -357,6 +357,10 @@ class MirrorMaker2(Copying, MirrorEngine):
         close = CloseReverseMap(mirror=stand.mirror, end=stand.end)
         return book.add(close, id=way.id("close-reverse-map", stand.mirror), after=after)
 
+    def why_not_shortened(self) -> str:
+        """It can."""
+        return ""
+
     def halt(
         self, book: Runbook, topology: Topology, mirror: MirrorRef, after: Sequence[After]
     ) -> Handle[Nothing]:
@@ -365,30 +369,28 @@ class MirrorMaker2(Copying, MirrorEngine):
         title = f"Stop the source connector of the mirror {mirror} until it is known where its logs end"
         return book.add(stop, id=f"stop-mirror-{mirror.target}", title=title, after=after)
 
-    def go_on_shortened(  # noqa: PLR0917 - what a mirror goes on from
+    def set_behind(  # noqa: PLR0917 - what a mirror goes on from
         self,
         book: Runbook,
         topology: Topology,
         mirror: MirrorRef,
-        chosen: Handle[LeadersChosen],
+        chosen: Handle[LeadersChosen] | None,
+        recorded: Rows,
         earlier: Cuts,
         after: Sequence[After],
-        *,
-        resumes: bool,
     ) -> Handle[Nothing]:
         """See `MirrorEngine`."""
-        fit = SetBehindElection(mirror=mirror, chosen=chosen, earlier=earlier)
-        fits = book.add(fit, id=f"set-mirror-behind-election-{mirror.target}", after=after)
-        if not resumes:
-            return fits
+        fit = SetBehindElection(mirror=mirror, chosen=chosen, recorded=recorded, earlier=earlier)
+        return book.add(fit, id=f"set-mirror-behind-election-{mirror.target}", after=after)
+
+    def go_on_halted(
+        self, book: Runbook, topology: Topology, mirror: MirrorRef, after: Sequence[After]
+    ) -> Handle[Nothing]:
+        """See `MirrorEngine`."""
         resume = ResumeConnectors(connectors=(names_of(topology, mirror).source,), workers=mirror.workers)
-        order = behind(
-            fits,
-            because="a mirror whose position is beyond a log would start from the beginning, or skip records",
-        )
         title = f"Resume the mirror {mirror}, which stood while leaders were elected"
         return book.add(
-            resume, id=f"mirror-goes-on-{mirror.target}", title=title, phase="leaders", after=[order]
+            resume, id=f"mirror-goes-on-{mirror.target}", title=title, phase="leaders", after=after
         )
 
     def go_on(self, book: Runbook, way: Way, mirror: MirrorRef, after: Sequence[After]) -> Handle[Nothing]:

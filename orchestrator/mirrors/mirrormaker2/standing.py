@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from orchestrator.moves.ends import partitions_at, records_in_words
 from orchestrator.moves.ports import Seen
 from orchestrator.moves.results import MirrorEnd
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.servers import Kafka
 from orchestrator.replication.mirror_ref import MirrorRef
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -32,6 +33,7 @@ from orchestrator.runs.effect import (
 from orchestrator.runs.ports import Clusters
 from orchestrator.snapshot.observation import STANDSTILL_S
 from orchestrator.topology.model import Topology
+from orchestrator.values import TopicPartition
 from orchestrator.wording import plural
 
 
@@ -55,21 +57,13 @@ class LetLand(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        target, clock = run.port(Clusters).cluster(self.mirror.target), run.port(Clock)
+        target = run.port(Clusters).cluster(self.mirror.target)
         partitions = partitions_at(target, _mirrored_topics(run, self.mirror))
-        first = last = target.end_offsets(partitions)
-        if self.standstill_s <= STANDSTILL_S and run.port(Seen).has_stood_still(last):
+        first = target.end_offsets(partitions)
+        if self.standstill_s <= STANDSTILL_S and run.port(Seen).has_stood_still(first):
             return Done(Nothing(), f"no record has arrived at {self.mirror.target} since before the decision")
-        since_s = clock.monotonic_s()
-
-        def stands_still() -> bool:
-            nonlocal last, since_s
-            ends = target.end_offsets(partitions)
-            if ends != last:
-                last, since_s = ends, clock.monotonic_s()
-            return clock.monotonic_s() - since_s >= self.standstill_s
-
-        if not run.await_true(stands_still, run.timeout_s, poll_s=0.1):
+        last = ends_at_rest(run, target, partitions, self.standstill_s, run.timeout_s)
+        if last is None:
             return Failed(
                 f"the copies at {self.mirror.target} still grow after {run.timeout_s:g} s: "
                 f"is {self.mirror.source} really lost?"
@@ -192,6 +186,26 @@ class RecordMirrorEnd(
         connector = names_of(run.port(Topology), self.mirror).source
         offsets = run.port(Workers).connect(self.mirror.workers).source_offsets(connector)
         return Done(MirrorEnd(ends=ends, mirror_offsets=offsets), records_in_words(ends))
+
+
+def ends_at_rest(
+    run: Running, cluster: Kafka, partitions: Sequence[TopicPartition], standstill_s: float, timeout_s: float
+) -> Mapping[TopicPartition, int] | None:
+    """Where copies end once none of them has grown for `standstill_s`; None where they go on growing.
+
+    What a worker that was killed had sent may still arrive. Raises `ClusterError`.
+    """
+    clock = run.port(Clock)
+    last, since_s = cluster.end_offsets(partitions), clock.monotonic_s()
+
+    def stands_still() -> bool:
+        nonlocal last, since_s
+        ends = cluster.end_offsets(partitions)
+        if ends != last:
+            last, since_s = ends, clock.monotonic_s()
+        return clock.monotonic_s() - since_s >= standstill_s
+
+    return last if run.await_true(stands_still, timeout_s, poll_s=0.1) else None
 
 
 def _mirrored_topics(run: Running, mirror: MirrorRef) -> list[str]:

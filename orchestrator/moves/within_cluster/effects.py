@@ -5,6 +5,11 @@ from __future__ import annotations
 from orchestrator.moves.clients import StartElsewhere
 from orchestrator.moves.within_cluster.electing import ElectPreferred
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
+from orchestrator.moves.within_cluster.halted_mirrors import (
+    RecordLeftEnds,
+    RecordMirrorsHalted,
+    ReleaseMirror,
+)
 from orchestrator.moves.within_cluster.min_insync import (
     AwaitInSync,
     AwaitLeaders,
@@ -44,7 +49,10 @@ WITHIN_CLUSTER_EFFECTS = Registry(
     PutSiteLast,
     RecordGeneration,
     RecordHome,
+    RecordLeftEnds,
+    RecordMirrorsHalted,
     RecordPlaced,
+    ReleaseMirror,
     RestoreMinInsync,
     RestoreOrder,
     RestoreQuorum,

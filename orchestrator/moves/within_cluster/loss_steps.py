@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
-from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt
+from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt, record_left
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
 from orchestrator.moves.within_cluster.services import StopServices
@@ -24,7 +24,7 @@ from orchestrator.values import TopicPartition
 class LossWay:
     """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
     `unasked`: why no host there is asked to stop its services; `dropped`: dead voters that are taken out.
-    `mirrors`: those that may have copied what is given up where nobody in sync is left.
+    `mirrors`: those that may have copied what is given up, now or at an earlier election.
     """
 
     cluster: str
@@ -58,14 +58,18 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
         await_leaders = AwaitLeaders(cluster=cluster, without=way.lost_brokers, but_for=alone)
         led = book.add(await_leaders, after=formed)
         order = [behind(led, because="leaders first, then settings")]
+        first, elected = None, None
         if alone:
             because = "who is elected without losing anything comes first"
             before = [behind(led, because=because)]
             if halted := halt(book, way.topology, way.mirrors, before):
-                because = "a mirror that has read on would start again at the earliest record"
+                because = (
+                    "a mirror that has read beyond the logs of new leaders would start at the earliest record"
+                )
                 before = [behind(*halted, because=because)]
             first = book.add(PutLongestFirst(cluster=cluster, partitions=alone), after=before)
-            elected = book.add(ElectUnclean(cluster=cluster, partitions=alone, chosen=first))
+            elect = ElectUnclean(cluster=cluster, partitions=alone, chosen=first)
+            elected = book.add(elect, after=record_left(book, way.mirrors, first))
             order = [behind(elected, because="a change of the setting clears who is eligible")]
         if way.to_lower:
             lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
@@ -78,9 +82,10 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
             living = sorted(voter.number for voter in way.voters.voters.values() if voter.runs is not False)
             drop = DropVoters(cluster=cluster, sites=way.sites, voters=way.dropped, living=tuple(living))
             book.add(drop, after=order)
-    if alone and way.mirrors:
-        with book.section("mirrors go on", on_failure="stop"):
-            go_on(book, way.topology, way.mirrors, first, elected)
+    if way.mirrors:
+        because = "until then it is unknown where the logs end"
+        order = [behind(elected, because=because)] if elected else []
+        go_on(book, way.topology, way.mirrors, first, order)
     return [behind(written, because="who writes is started once writes are taken")]
 
 

@@ -10,7 +10,7 @@ from orchestrator.moves.cluster_plan import plan_of_cluster
 from orchestrator.moves.within_cluster.gates import leaders_known
 from orchestrator.moves.within_cluster.requests import ClusterRequest
 from orchestrator.ports.servers import Placement
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered
+from orchestrator.runs.facts_within_clusters import MinInsyncLowered, MirrorHalted
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
 from orchestrator.runs.within_clusters import Evacuated, Quorum
@@ -33,6 +33,11 @@ def evacuated_of(seen: Snapshot, cluster: str) -> Evacuated | None:
 def lowered_of(seen: Snapshot, cluster: str) -> MinInsyncLowered | None:
     """What is recorded of settings that were lowered."""
     return seen.coordination.value.lowered.get(cluster) if seen.coordination.value else None
+
+
+def halted_of(seen: Snapshot, cluster: str) -> tuple[MirrorHalted, ...]:
+    """What is recorded of mirrors that were stopped for an election, and have not gone on."""
+    return seen.coordination.value.mirrors_halted.get(cluster, ()) if seen.coordination.value else ()
 
 
 def quorum_of(seen: Snapshot, cluster: str) -> Quorum:

@@ -13,6 +13,7 @@ from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.margin import members_without
 from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
+from orchestrator.moves.within_cluster.mirrors import go_on, mirrors_in_words, mirrors_shortened
 from orchestrator.moves.within_cluster.order import not_seen
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -68,12 +69,20 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
     silent = _Silent.of(view.voter_set, described)
+    mirrors = mirrors_shortened(topology, seen, cluster, (), them)
     done = ""
     if (
         recorded <= set(unseen)
         and not any(row.could_lead for row in rows)
         and not (
-            is_forced or off or services or quorum.dropped or silent.anew or home.going or home.forgotten
+            is_forced
+            or off
+            or services
+            or quorum.dropped
+            or silent.anew
+            or home.going
+            or home.forgotten
+            or mirrors
         )
     ):
         said = in_words(placement.partition_count, rows)
@@ -82,18 +91,10 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         done += home.said + silent.said(cluster)
         done += "; --keep-tails keeps nothing: no site is off" if request.keep_tails else ""
     book, order = Runbook(), list[After]()
-    voters = view.voters.value
     is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
-    if voters is not None:
-        # Who was taken out while the quorum lived is let in by it, once it is whole.
-        voters = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
-    members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
-    if quorum.formed is not None and voters is not None and _are_all(voters, members):
-        with book.section("one quorum", on_failure="stop", after=order):
-            whole = restore_quorum(book, cluster, members, voters, quorum)
-            order = [behind(whole, because="brokers that were away need the quorum")]
+    order = _one_quorum(book, cluster, described, view.voters.value, quorum, order)
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
             order = let_run = _let_run(book, cluster, services, off, order)
@@ -104,6 +105,8 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         if home.going or home.forgotten:
             with book.section("applications", on_failure="stop"):
                 go_home(book, them, home, cluster, after=order)
+        if mirrors:
+            go_on(book, topology, mirrors, None, order)
         if coming := silent.coming(quorum, is_site_back=bool(off or services)):
             _vote_again(book, cluster, coming, quorum.dropped.lines if quorum.dropped else (), let_run)
     sites = dict.fromkeys(
@@ -113,7 +116,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     unheard = silent.said(cluster)
     whole_again = "; all voters are one quorum again" if quorum.without else ""
     facts = {
-        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{unheard}",
+        "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{mirrors_in_words(mirrors)}{unheard}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
@@ -171,6 +174,29 @@ def _vote_again(
     """
     with book.section("all voters", on_failure="stop"):
         book.add(AddVoters(cluster=cluster, voters=voters, lines=lines), after=after)
+
+
+def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
+    book: Runbook,
+    cluster: str,
+    described: Cluster,
+    voters: VotersSeen | None,
+    quorum: Quorum,
+    order: list[After],
+) -> list[After]:
+    """All voters are one again, where survivors alone are the quorum, and hosts tell of each.
+
+    Who was taken out while the quorum lived is let in by it, once it is whole.
+    """
+    if quorum.formed is None or voters is None:
+        return order
+    voters = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
+    members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
+    if not _are_all(voters, members):
+        return order
+    with book.section("one quorum", on_failure="stop", after=order):
+        whole = restore_quorum(book, cluster, members, voters, quorum)
+    return [behind(whole, because="brokers that were away need the quorum")]
 
 
 def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -> list[After]:

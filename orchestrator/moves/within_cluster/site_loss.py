@@ -18,7 +18,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json
 from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
-from orchestrator.moves.within_cluster.mirrors import mirrors_shortened, mirrors_stoppable
+from orchestrator.moves.within_cluster.mirrors import mirrors_in_words, mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
     common_gates,
@@ -108,7 +108,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         tuple(one.partition for one in led_by_nobody(placement)) if request.accept_unclean is not None else ()
     )
     mirrors = mirrors_shortened(topology, seen, cluster, unclean, them)
-    gates += mirrors_stoppable(topology, seen, cluster, unclean)
+    gates += mirrors_stoppable(topology, seen, cluster, unclean, them)
     needed = stopped(as_if_led(placement, unclean), min_insync)
     preferring = preferring_availability(topology, cluster, needed)
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
@@ -140,7 +140,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         Sites(left=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
         waits,
     )
-    is_whole = is_fenced and not (waiting or needed or forms or halted_voters or dropped or away_from.going)
+    is_whole = is_fenced and not (
+        waiting or needed or forms or halted_voters or dropped or away_from.going or mirrors
+    )
     away = listed(dict.fromkeys(tp.topic for tp in unled))
     but_for = f", but for {away}: no replica of some partition is up" if away else ""
     done = f"every topic of {cluster} can be written with acks=all{but_for}" if is_whole else ""
@@ -203,8 +205,7 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     said += f"; partitions of {away} have no replica elsewhere, and wait for the site" if away else ""
     if way.unclean:
         said += f"; whoever has most leads {listed(map(str, way.unclean))}, and lacks records"
-    mirrors = listed(f"the mirror {one.mirror}" for one in way.mirrors if one.runs)
-    return said + (f"; {mirrors} stands meanwhile, and goes on behind them" if mirrors else "")
+    return said + mirrors_in_words(way.mirrors)
 
 
 def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:

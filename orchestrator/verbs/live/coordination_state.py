@@ -16,6 +16,7 @@ from orchestrator.runs.primaries import primaries_of
 from orchestrator.runs.within_clusters import (
     WITHIN_CLUSTERS,
     evacuated_sites,
+    halted_mirrors,
     lowered_topics,
     placed_applications,
     quorums,
@@ -77,6 +78,7 @@ def read_coordination(
         denials=denied_rules(coordination, name) if with_denials else {},
         evacuated=evacuated_sites(within),
         lowered=lowered_topics(within),
+        mirrors_halted=halted_mirrors(within),
         quorums=quorums(within),
         sites_off=off,
         services_stopped=stopped_services(within),
