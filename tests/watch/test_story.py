@@ -312,3 +312,15 @@ def test_each_kind_has_a_sentence(kind: str) -> None:
     event = Event(kind=kind, subject="broker 1", begun=Moment(None, 1.0))  # type: ignore[arg-type]
     assert in_words(event, 5.0)
     assert in_words(replace(event, ended=Moment(2.0, 3.0)), 5.0)
+
+
+def test_one_open_port_of_a_broker_that_is_away_ends_nothing():
+    """Somebody else's listener, or a proxy: the cluster does not take it for living, and it is one outage."""
+    gone = {"registered": frozenset({2, 3}), "partitions": lost(1, 2)}
+    down = {**dict.fromkeys(BROKERS, UP), 1: DOWN}
+    rows = [reading(1.0), *(reading(1.0 + n / 2, brokers=down, **gone) for n in range(1, 20))]
+    rows += [reading(11.0, **gone), *(reading(11.5 + n / 2, brokers=down, **gone) for n in range(4))]
+    (event,) = story_of(rows).of("broker-down")
+    assert event.ended is None
+    back = story_of([*rows, reading(14.0), reading(14.5)])
+    assert [event.ended and event.ended.by_s for event in back.of("broker-down")] == [14.0]

@@ -42,8 +42,9 @@ def test_what_two_watchers_saw_is_told_once() -> None:
     assert [(one.event.begun.by_s, set(one.sites), one.as_of_s) for one in by_port] == [
         (3, {"dc1", "dc2"}, 4)
     ]
+    down = (1.1, 3)
     again = story_of(
-        [reading(1), *(reading(at, brokers={1: DOWN if at % 2 else UP}) for at in (1.1, 2, 3, 4))]
+        [reading(1), *(reading(at, brokers={1: DOWN if at in down else UP}) for at in (1.1, 2, 2.5, 3, 4))]
     )
     told = said_of(again, reading(4), site="dc1", host="h", watcher="w")
     assert len([one for one in merged([told]) if one.event.kind == "broker-down"]) == 2
@@ -51,7 +52,7 @@ def test_what_two_watchers_saw_is_told_once() -> None:
 
 def test_who_saw_the_end_knows_more_than_who_did_not() -> None:
     """As the watcher of a site that was lost itself."""
-    back = after_reading(story_of([reading(1), reading(2, brokers={1: DOWN})]), reading(5))
+    back = story_of([reading(1), reading(2, brokers={1: DOWN}), reading(4.5), reading(5)])
     ended = said_of(back, reading(5), site="dc2", host="h", watcher="w")
     found = merged([word("dc1", 1, 2, gone_s=2), ended])
     assert len(found) == 2

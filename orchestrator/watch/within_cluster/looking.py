@@ -29,6 +29,7 @@ ANSWER_WITHIN_S = 0.8
 _MODE_TIMEOUT_S = 0.4
 _ROUND_S = 1.0
 _HEDGE_S = 0.3
+_WARM_UP_STEP_S = 2.0
 # Reading the answer of a cluster with very many partitions takes longer than a broker may take to give it.
 _HEDGE_ANSWERS, _PATIENCE_ANSWERS = 2, 4
 # A voter that has not fetched for so long is down, or cut off; a broker that has not tells what it knew.
@@ -108,15 +109,21 @@ class Looking:
         self._asked.close()
         self._tells.close()
 
-    def warm_up(self, within_s: float) -> None:
-        """Connect, so that the first reading is not taken for a silence. Nothing is raised."""
+    def warm_up(self, within_s: float, is_stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Connect, so that the first reading is not taken for a silence. Whether a broker has answered.
+
+        Nothing is raised.
+        """
         until = time.monotonic() + within_s
-        while self._told(within_s)[0] is None and time.monotonic() < until:
+        while (answer := self._told(min(within_s, _WARM_UP_STEP_S))[0]) is None:
+            if is_stopped() or time.monotonic() > until:
+                return False
             time.sleep(_HEDGE_S)
         # Once more over lines that are open: how long an answer takes.
         self._told(max(0.0, until - time.monotonic()))
         if self._mode == "kraft" and (quorum := self._question("quorum")) is not None:
             wait([quorum], timeout=max(0.0, until - time.monotonic()))
+        return answer is not None
 
     def look(self) -> Reading:
         """One reading. Raises nothing: what is not told is not in it."""

@@ -83,7 +83,8 @@ class Story:
 
     `going_on` and `ended`: the events, the newest ended one last. `known_s`: when each thing was told of
     last; `resumed_s`: up to when an earlier watcher has told. `not_led`: since when each partition is not
-    led, `moved` those of the election under way.
+    led, `moved` those of the election under way. `opened`: when a broker that was down took a connection
+    first: one is no end, two in a row are.
     """
 
     going_on: Mapping[Key, Event] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Story:
     controller_lost: Moment | None = None
     silent_since: Moment | None = None
     asked_s: float | None = None
+    opened: Mapping[Key, Moment] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Event]:
         """Events of one kind, those that have ended first."""
@@ -136,8 +138,16 @@ def _settled(story: Story, reading: Reading, key: Key, found: _Holds) -> Story:
     known = story.going_on.get(key)
     at = Moment(story.known_s.get(key, story.resumed_s), reading.ended_at_s)
     story = replace(story, known_s={**story.known_s, key: reading.begun_at_s})
+    first = story.opened.get(key)
+    if first is not None:
+        story = replace(story, opened={other: at for other, at in story.opened.items() if other != key})
     if not found.is_so:
-        return story if known is None else _ended(story, replace(known, ended=at))
+        if known is None:
+            return story
+        if key.kind == "broker-down" and first is None:
+            # Somebody else may have taken the port of a broker that is down, for a moment.
+            return replace(story, opened={**story.opened, key: at})
+        return _ended(story, replace(known, ended=first or at))
     event = known or Event(kind=key.kind, subject=key.subject, begun=found.begun or at, site=found.site)
     if len(found.partitions) > event.partitions:
         named = tuple(map(str, sorted(found.partitions)[:_NAMED]))

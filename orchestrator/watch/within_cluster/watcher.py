@@ -110,7 +110,7 @@ class ClusterWatcher:
         self.newest: Reading | None = None
 
     def stop(self) -> None:
-        """End after the round under way."""
+        """End after the round under way, or the question with which it connects."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -120,7 +120,8 @@ class ClusterWatcher:
         if self._saying is not None:
             self._saying.start()
         try:
-            self._looking.warm_up(_WARM_UP_S)
+            if not self._looking.warm_up(_WARM_UP_S, self._stopped.is_set) and not self._stopped.is_set():
+                self._log.warning("no broker has answered yet", within_s=_WARM_UP_S)
             self._rounds()
         finally:
             if self._saying is not None:
