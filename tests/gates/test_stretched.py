@@ -166,6 +166,7 @@ def test_1_before_servers_are_stopped_by_plan(answers: Answers) -> None:
     assert strange["servers-told"].startswith("unknown: dc1:")
     with stopped(answers, "dc2", "broker-4"):
         assert answers.closed(*word)["margin-after"].startswith("refused")
+    answers.estate.must("leaders", "--balance", "--yes")
     assert list(before.differences(as_it_stands(answers.simulation, "main"))) == []
 
 
@@ -192,7 +193,7 @@ def test_2_the_site_is_lost_and_nothing_is_stopped(answers: Answers) -> None:
     unknown = answers.closed(*LOST, file=answers.inventory(without_its_manager))
     assert unknown["voters-present"].startswith("unknown: controller-106: dc2: /nowhere/server.properties")
     unproven = answers.closed(*LOST, file=answers.variant(of_another_version))
-    assert "not on 4.2.0" in unproven["quorum-proven"]
+    assert "not on Kafka 4.2.0" in unproven["quorum-proven"]
 
     lines = text.splitlines()
     number = next(n for n, line in enumerate(lines, 1) if line.startswith("controller.quorum.voters"))
