@@ -25,14 +25,14 @@ _LOOK_S = 0.1
 
 @contextmanager
 def stretched(state: Path, monkeypatch: pytest.MonkeyPatch, layout: str | Topology) -> Iterator[Estate]:
-    """One cluster over several sites, without applications; nothing is left of it afterwards."""
+    """One cluster over several sites, without applications; afterwards nothing runs, and its logs are kept."""
     monkeypatch.setenv("DCCTL_STATE_DIR", str(state))
     estate = Estate(state)
     try:
         simulation_up(topology_of(layout) if isinstance(layout, str) else layout, watch=False)
         yield estate
     finally:
-        estate.command("sim", "down", "--all", "--yes")
+        estate.command("sim", "down", "--all", "--yes", "--keep-files")
         assert processes_of(state) == []
 
 
