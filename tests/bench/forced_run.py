@@ -16,11 +16,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import ClusterError
+from orchestrator.errors import ClusterError, SimulationError
 from orchestrator.simulation.bring_up import simulation_up
 from orchestrator.simulation.running import Simulation
 from orchestrator.topology.loading import load_topology
@@ -124,9 +124,10 @@ class _Script:
         stopping = threading.Thread(target=host.stop, args=(names,))
         stopping.start()
         stopping.join(_STOPS_S)
-        if stopping.is_alive():
-            host.kill(names)
-            stopping.join()
+        for name in names if stopping.is_alive() else ():
+            with suppress(SimulationError):  # it has ended meanwhile
+                host.kill([name])
+        stopping.join()
 
     def _change(self, program: str) -> None:
         name = "server.properties" if self._is_kraft else "zoo.cfg"
