@@ -171,7 +171,8 @@ def drift(file: Path = _FILE, full: bool = FULL, as_json: bool = JSON) -> None:
     def render(console: Console) -> None:
         render_closed(found.gates, console)
         render_differences(found, console, full=full)
-        render_leaders(leaders, leaders_problem, console, full=full)
+        if topology.is_one_cluster:
+            render_leaders(leaders, leaders_problem, console, full=full)
 
     emit(
         {

@@ -152,7 +152,7 @@ def _main_site(topology: Topology, cluster: str, at: str) -> str:
     if len(sites) == 1:
         return sites[0]
     ways = " and one ".join(f"--at {site}" for site in sites)
-    raise UsageError("dcctl watch", f"{cluster} is at several sites", f"say at which one it runs: one {ways}")
+    raise UsageError("watch", f"{cluster} is at several sites", f"say at which one it runs: one {ways}")
 
 
 def _kept_at(topology: Topology, clusters: Sequence[Watched], dc: str) -> Sequence[Watched]:

@@ -82,7 +82,7 @@ def test_explain_says_where_nobody_has_tried_it_and_where_nobody_can(
     file = load_topology(TOPOLOGIES / "stretched-2dc-kraft.yaml")
     file = replace(file, clusters={"main": replace(file.clusters["main"], kafka=version)})
     (loss,) = explain_topology(file, [loss_of(file, ["dc1"])]).losses
-    found = foreseen(file, ["dc1"], loss.clusters["main"], PARTICIPANTS)
+    found = foreseen(file, "main", ["dc1"], loss.clusters["main"], PARTICIPANTS)
     assert bool(found.steps) == (words is not None)
     assert [word for word in found.overrides if not word.startswith("--lower")] == (words or [])
 
@@ -99,4 +99,4 @@ def test_explain_says_beforehand_that_a_word_would_be_needed() -> None:
     )
     file = replace(file, topics=(orders,))
     (loss,) = explain_topology(file, [loss_of(file, ["dc1"])]).losses
-    assert "--accept-margin" in foreseen(file, ["dc1"], loss.clusters["main"], PARTICIPANTS).overrides
+    assert "--accept-margin" in foreseen(file, "main", ["dc1"], loss.clusters["main"], PARTICIPANTS).overrides

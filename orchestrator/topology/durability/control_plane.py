@@ -37,7 +37,7 @@ def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss)
 
 
 _ENOUGH_TO_SPARE_ONE = 3
-_DROPPED = ", as long as lost voters count (dcctl failover --drop-dead-voters)"
+_DROPPED = ", as long as lost voters count (dcctl failover FILE --drop-dead-voters)"
 
 
 def _helpless(cluster: Cluster, voters: Sequence[Server], loss: Loss) -> str:
