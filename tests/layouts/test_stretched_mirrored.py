@@ -89,7 +89,7 @@ def test_the_mirror_goes_on_behind_what_its_source_has_given_up(capsys: pytest.C
             awaited(lambda: refused(lost, capsys), _WITHIN_S)
             copied = simulation.cluster("reserve").end_offsets([copy(NARROW)])[copy(NARROW)]
             assert run([*lost, "--accept-unclean", "all"]) == 0, "".join(capsys.readouterr())
-            assert "goes on behind them" in " ".join(capsys.readouterr().out.split())
+            assert "set behind the new leaders' logs and resumed" in " ".join(capsys.readouterr().out.split())
             assert not writer.await_acks(time.time(), _WITHIN_S)
         source = Counter(values(simulation, "main", NARROW))
         awaited(lambda: not source - Counter(values(simulation, "reserve", copy(NARROW))), _WITHIN_S)
