@@ -72,7 +72,17 @@ def members_of(described: Cluster, quorum: Quorum) -> Cluster:
 
 def deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
     """The same with the cluster of `members_of`."""
-    described = members_of(topology.clusters[cluster], quorum)
+    return _with(topology, cluster, members_of(topology.clusters[cluster], quorum))
+
+
+def deciding_without(topology: Topology, cluster: str, gone: Collection[str]) -> Topology:
+    """The same with the cluster of `members_without`; as it is where no site is gone."""
+    if not gone:
+        return topology
+    return _with(topology, cluster, members_without(topology.clusters[cluster], gone))
+
+
+def _with(topology: Topology, cluster: str, described: Cluster) -> Topology:
     return replace(topology, clusters={**topology.clusters, cluster: described})
 
 

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.moves.within_cluster.margin import NextStop, margin_now, members_without, voters_by_site
+from orchestrator.moves.within_cluster.margin import NextStop, deciding_without, margin_now, voters_by_site
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync, with_all_in_sync
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
@@ -36,10 +36,8 @@ class Done:
 
 def margin_of(topology: Topology, cluster: str, done: Done) -> tuple[NextStop, ...]:
     """Each next single loss that would stop what goes on then. Every voter that is left is taken to be up."""
+    topology = deciding_without(topology, cluster, done.without)
     described = topology.clusters[cluster]
-    if done.without:
-        described = members_without(described, done.without)
-        topology = replace(topology, clusters={**topology.clusters, cluster: described})
     voting = {site: count for site, count in voters_by_site(described).items() if site not in done.lost}
     return margin_now(topology, cluster, done.placement, done.min_insync, voting=voting, quorum=Quorum())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
@@ -266,8 +266,7 @@ class SeeWritable(
         def is_written() -> bool:
             placement = kafka.placement()
             unled[:] = all_away(placement)
-            found = kafka.topic_config(placement.topics)
-            wanted = {name: int(entries[KEY]) for name, entries in found.items()}
+            wanted = in_force(kafka, placement.topics)
             waiting[:] = [name for name in stopped(placement, wanted) if name not in self.but_for]
             return not waiting
 
@@ -279,6 +278,11 @@ class SeeWritable(
                 Nothing(), f"every partition of {self.cluster}{but} has replicas enough in sync{told}"
             )
         return Failed(f"too few replicas in sync for {KEY}: {listed(waiting)}")
+
+
+def in_force(kafka: Kafka, topics: Iterable[str]) -> dict[str, int]:
+    """`min.insync.replicas` by topic, wherever it is set. Raises `ClusterError`."""
+    return {name: int(entries[KEY]) for name, entries in kafka.topic_config(topics).items()}
 
 
 def _kafka(run: Running, cluster: str) -> Kafka:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
-from orchestrator.moves.within_cluster.margin import members_without, voters_up
-from orchestrator.moves.within_cluster.min_insync import KEY
+from orchestrator.moves.within_cluster.margin import deciding_without, voters_up
+from orchestrator.moves.within_cluster.min_insync import KEY, in_force
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, without_sites
 from orchestrator.moves.within_cluster.services import as_before, silent_in_words
 from orchestrator.moves.within_cluster.waiting import await_answered
@@ -153,8 +152,7 @@ class StopServers(
 
         def is_enough() -> bool:
             placement = kafka.placement()
-            found = kafka.topic_config(placement.topics)
-            wanted = {name: int(entries[KEY]) for name, entries in found.items()}
+            wanted = in_force(kafka, placement.topics)
             lacking[:] = stopped(without_sites(placement, (self.site,)), wanted)
             return not lacking
 
@@ -163,10 +161,9 @@ class StopServers(
 
     def _no_quorum_elsewhere(self, run: Running) -> Failed | Unknown | None:
         """Brokers took their time to stop: who votes elsewhere may have died meanwhile."""
-        topology, seen = run.port(Topology), run.port(VoterHosts).read(self.quorum_at, timeout_s=_LOOK_S)
-        described = members_without(topology.clusters[self.cluster], self.none_at)
-        topology = replace(topology, clusters={**topology.clusters, self.cluster: described})
-        up = voters_up(described, Part("hosts", 0.0, seen), None)
+        seen = run.port(VoterHosts).read(self.quorum_at, timeout_s=_LOOK_S)
+        topology = deciding_without(run.port(Topology), self.cluster, self.none_at)
+        up = voters_up(topology.clusters[self.cluster], Part("hosts", 0.0, seen), None)
         planes = up.planes(topology, self.cluster, without=(self.site,))
         if planes == {"continues"}:
             return None

@@ -13,6 +13,7 @@ from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
 from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
+from orchestrator.moves.within_cluster.min_insync import in_force
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.preferred import displaced
@@ -149,8 +150,7 @@ class WithinCluster(OnOneCluster):
 
         def min_insync() -> dict[str, int]:
             topics = placement.value.topics if placement.value is not None else ()
-            found = once_answered(placement, lambda: cluster.topic_config(topics))
-            return {name: int(entries["min.insync.replicas"]) for name, entries in found.items()}
+            return once_answered(placement, lambda: in_force(cluster, topics))
 
         is_dropping = isinstance(self.request, SiteLossRequest) and self.request.drop_dead_voters
         view = ClusterView(
