@@ -11,6 +11,7 @@ from orchestrator.moves.within_cluster.margin import (
     deciding,
     margin_as_json,
     margin_now,
+    told_of_deciding,
     voters_by_site,
     voters_up,
 )
@@ -58,7 +59,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     state = seen.coordination.value
     quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
     its = deciding(topology, cluster, quorum)
-    up = voters_up(its.clusters[cluster], view.voters, placement)
+    up = voters_up(its.clusters[cluster], told_of_deciding(view.voters, quorum), placement)
     voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
     problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
@@ -78,6 +79,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         ],
         "partitions": rows,
         "quorum_without": None if state is None else list(quorum.without),
+        "voters_left_out": None if state is None else {dc: list(ids) for dc, ids in quorum.left_out.items()},
         "lowered": None if state is None else _lowered(state, cluster),
         "applications_at": None if state is None else _elsewhere(state, cluster),
         "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),

@@ -18,7 +18,8 @@ from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out, survivors_of
+from orchestrator.moves.within_cluster.quorum.steps import addresses_lost
+from orchestrator.moves.within_cluster.quorum.taking_part import going_on
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -245,8 +246,10 @@ class WithinCluster(OnOneCluster):
         racks = view.placement.value.racks if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
         addresses = [address for number, address in brokers.items() if racks.get(number) in lost.lost]
-        voters = view.voters.value.voters if view.voters.value is not None else {}
-        addresses += addresses_left_out(survivors_of(voters, lost.lost).values(), lost.known)
+        described = self.topology.clusters[self.cluster]
+        left = [dc for dc in described.datacenters if dc not in lost.lost]
+        part = going_on(view.voters.value or VotersSeen({}, {}), described, left, lost.known)
+        addresses += addresses_lost(part.voters.voters.values(), lost.known, part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
