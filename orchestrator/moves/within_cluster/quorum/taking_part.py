@@ -168,4 +168,4 @@ def _suffice(groups: Groups, here: Collection[int]) -> bool:
     """Whether these have all that is committed, and the others could never decide anything."""
     votes = _votes(groups, here)
     own = {vote.group for vote in votes.survivors} & votes.group_weights.keys()
-    return votes.outcome == "complete" and votes.groups_won(votes.survivors) == len(own)
+    return votes.outcome == "complete" and bool(own) and votes.groups_won(votes.survivors) == len(own)
