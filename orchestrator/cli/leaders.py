@@ -215,11 +215,18 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
         yield f"{listed(off)} is off: guards there start no server before {back}"
     if stopped := state.value.services_stopped.get(name):
         yield f"services stopped: {listed(sorted(stopped))}; {back} starts those that ran"
-    if lost := _quorum_without(name, state.value):
+    if lost := [*_quorum_without(name, state.value), *_voters_left_out(name, state.value)]:
         yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
     if at := state.value.applications_at.get(name):
         rows = listed(f"{program} at {placed.site}" for program, placed in at.items())
         yield f"applications elsewhere: {rows}; {back} brings them home"
+
+
+def _voters_left_out(name: str, state: CoordinationState) -> list[str]:
+    """In words, voters that are left out of it though others of their site are not."""
+    from orchestrator.moves.within_cluster.quorum.taking_part import in_words
+
+    return in_words(state.quorums[name].left_out) if name in state.quorums else []
 
 
 def _quorum_without(name: str, state: CoordinationState) -> list[str]:
