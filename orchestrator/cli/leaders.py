@@ -224,9 +224,9 @@ def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
 
 def _voters_left_out(name: str, state: CoordinationState) -> list[str]:
     """In words, voters that are left out of it though others of their site are not."""
-    from orchestrator.moves.within_cluster.quorum.taking_part import in_words
+    from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
 
-    return in_words(state.quorums[name].left_out) if name in state.quorums else []
+    return left_out_in_words(state.quorums[name].left_out) if name in state.quorums else []
 
 
 def _quorum_without(name: str, state: CoordinationState) -> list[str]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
-from orchestrator.moves.within_cluster.quorum.taking_part import in_words
+from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
 from orchestrator.ports.clock import utc_text
 from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed, plural, short_age
@@ -129,7 +129,7 @@ def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     elsewhere, lowered = status["applications_at"] or {}, status["lowered"] or {}
     for what, told in (
         ("the metadata quorum is without", status["quorum_without"]),
-        ("it is also without", in_words(status["voters_left_out"] or {})),
+        ("it is also without", left_out_in_words(status["voters_left_out"] or {})),
         ("min.insync.replicas lowered:", [f"{name} {value}" for name, value in lowered.items()]),
         ("applications elsewhere:", [f"{program} at {site}" for program, site in elsewhere.items()]),
         ("services stopped and disabled:", status["services_stopped"]),

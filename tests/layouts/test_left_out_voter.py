@@ -110,7 +110,7 @@ def test_a_host_that_stays_away_does_not_keep_the_site_from_coming_back(
     assert run(["failover", file, *WORDS]) == 0, said(capsys)
     simulation.site("dc1").restart()
     assert run(["failback", file, "--yes"]) == 0, said(capsys)
-    assert "but for voter 6 of dc2" in " ".join("".join(capsys.readouterr()).split())
+    assert "one quorum again but for voter 6 of dc2" in " ".join("".join(capsys.readouterr()).split())
     hosts.answers(True)
     awaited(lambda: status(file, capsys)["sites"][1]["voters_up"] == 3, _WITHIN_S)
     assert voters_files(simulation) == files

@@ -194,6 +194,9 @@ def test_all_are_one_quorum_again_whether_or_not_its_host_answers(estates: Estat
         f"hosts tell of every voter of main at dc1, dc2{said}"
     )
     is_whole(operator)
+    assert operator.plan is not None
+    assert operator.plan.facts["voters_left_out"] == ([] if is_told else [6])
+    assert ("one quorum again but for voter 6 of dc2" in operator.plan.facts["when_done"]) is not is_told
     voter_of(operator, 6).is_told = True
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
 

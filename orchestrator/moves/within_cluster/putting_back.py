@@ -32,7 +32,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 )
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum, survivors_of
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back, left_out_in_words
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
@@ -95,7 +95,8 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
-    order = _one_quorum(book, cluster, described, view.voters.value, quorum, order)
+    part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
+    order = _one_quorum(book, cluster, described, part, quorum, order)
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
             order = let_run = _let_run(book, cluster, services, off, order)
@@ -116,12 +117,15 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     where = f" at {listed(sites)}" if sites else ""
     unheard = silent.said(cluster)
     whole_again = "; all voters are one quorum again" if quorum.without else ""
+    if part is not None and (out := listed(left_out_in_words(part.left_out))):
+        whole_again += f" but for {out}: not told of, and one of them as soon as started"
     facts = {
         "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{mirrors_in_words(mirrors)}{unheard}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
         "voters_unheard": [voter.number for voter in silent.voters],
+        "voters_left_out": sorted(part.ids) if part is not None else [],
         "applications": home.at,
         "applications_left": dict(home.left_out),
     }
@@ -181,7 +185,7 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     book: Runbook,
     cluster: str,
     described: Cluster,
-    voters: VotersSeen | None,
+    part: TakingPart | None,
     quorum: Quorum,
     order: list[After],
 ) -> list[After]:
@@ -189,10 +193,9 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
 
     Who was taken out while the quorum lived is let in by it, once it is whole.
     """
-    if quorum.formed is None or voters is None:
+    if quorum.formed is None or part is None:
         return order
     members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
-    part = _coming_back(voters, members, quorum)
     if not _are_all(part, members):
         return order
     with book.section("one quorum", on_failure="stop", after=order):
@@ -250,6 +253,7 @@ def _plan_servers_alone(
         "sites": list(off),
         "restored": [],
         "voters_unheard": [],
+        "voters_left_out": [],
         "applications": {},
         "applications_left": {},
     }

@@ -39,7 +39,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     lost_site_silent,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on, in_words
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on, left_out_in_words
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -201,7 +201,7 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
     ids = listed(str(voter.number) for voter in way.dropped)
     said = f"; {listed(sorted(way.voters.voters))} become its whole metadata quorum" if way.forms else ""
-    if out := listed(in_words(way.left_out)):
+    if out := listed(left_out_in_words(way.left_out)):
         said += f", without {out}" if way.forms else f"; its quorum is without {out}"
     said += f"; dead voters are taken out of its quorum: {ids}" if ids else ""
     said += f"; min.insync.replicas lowered: {rows}" if rows else ""
@@ -222,7 +222,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     described = topology.clusters[cluster]
     left = tuple(dc for dc in described.datacenters if dc not in sites)
     part = _survivors(view, described, sites, quorum, is_alone=True)
-    voters, without = part.voters, listed([*sites, *in_words(part.left_out)])
+    voters, without = part.voters, listed([*sites, *left_out_in_words(part.left_out)])
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),

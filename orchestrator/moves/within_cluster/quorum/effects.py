@@ -19,7 +19,7 @@ from orchestrator.moves.within_cluster.quorum.standing import (
     lacks,
     leader_of,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import in_words
+from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
 from orchestrator.ports.voters import FileChange, VoterHosts, VotersSeen
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -87,7 +87,7 @@ class RecordGeneration(
         """See `Effect`."""
         return (
             f"Record that {listed(self.kept)} are to be the whole metadata quorum of {self.cluster}, "
-            f"without {listed([*self.sites, *in_words(self.left_out)])}"
+            f"without {listed([*self.sites, *left_out_in_words(self.left_out)])}"
         )
 
     def perform(self, run: Running) -> Outcome[Nothing]:

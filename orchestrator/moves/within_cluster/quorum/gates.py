@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from orchestrator.moves.within_cluster.margin import members_without, voters_by_site
 from orchestrator.moves.within_cluster.quorum.files import has_change, line_of_list, voters_listed
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, has_metadata, in_words, spared
+from orchestrator.moves.within_cluster.quorum.taking_part import (
+    TakingPart,
+    has_metadata,
+    left_out_in_words,
+    spared,
+)
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
@@ -69,7 +74,7 @@ def voters_present(
 
 def _but_for(part: TakingPart, described: Cluster, sites: Collection[str]) -> str:
     """Who is left out, and why it goes without them; empty where nobody is."""
-    if not (out := listed(in_words(part.left_out))):
+    if not (out := listed(left_out_in_words(part.left_out))):
         return ""
     why = f" ({part.why})" if part.why else ""
     if {*sites} >= voters_by_site(described).keys():

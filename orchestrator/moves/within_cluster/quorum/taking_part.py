@@ -42,7 +42,7 @@ class TakingPart:
         return frozenset(number for ids in self.left_out.values() for number in ids)
 
 
-def in_words(left_out: LeftOut) -> list[str]:
+def left_out_in_words(left_out: LeftOut) -> list[str]:
     """Of each site which voters are left out."""
     return [f"voter {listed(map(str, ids))} of {site}" for site, ids in left_out.items() if ids]
 
