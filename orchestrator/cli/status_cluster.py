@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
 from orchestrator.ports.clock import utc_text
-from orchestrator.topology.verbs import put_back_command
+from orchestrator.runs.standing_changes import standing_changes_told
 from orchestrator.wording import listed, plural, short_age
 
 _WORST = 8
@@ -125,15 +125,8 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
 
 def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     """What stands changed until a failback; guards that hold their servers, or all of them."""
-    elsewhere, lowered = status["applications_at"] or {}, status["lowered"] or {}
-    for what, told in (
-        ("the metadata quorum is without", status["quorum_without"]),
-        ("min.insync.replicas lowered:", [f"{name} {value}" for name, value in lowered.items()]),
-        ("applications elsewhere:", [f"{program} at {site}" for program, site in elsewhere.items()]),
-        ("services stopped and disabled:", status["services_stopped"]),
-    ):
-        if told:
-            yield f"{what} {listed(told)}: {put_back_command(status['cluster'])}"
+    if status["lowered"] is not None:
+        yield from standing_changes_told(status, status["cluster"])
     for guard in status["guards"] or ():
         if full or guard["state"] == "held":
             yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"

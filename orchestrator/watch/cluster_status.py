@@ -23,6 +23,7 @@ from orchestrator.ports.servers import Placement
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan
+from orchestrator.runs.standing_changes import standing_changes
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.durability.values import ControlPlane
@@ -77,10 +78,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
             for dc in described.datacenters
         ],
         "partitions": rows,
-        "quorum_without": None if state is None else list(quorum.without),
-        "lowered": None if state is None else _lowered(state, cluster),
-        "applications_at": None if state is None else _elsewhere(state, cluster),
-        "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),
+        **standing_changes(state, cluster),
         "guards": None if state is None else _guards(state, cluster),
         "control_plane": _only(up.planes(its, cluster)),
         "margin": None if margin is None else margin_as_json(margin),
@@ -133,15 +131,6 @@ def _partitions(
         "not_preferred": [str(row) for row in displaced(placement) if row.could_lead],
         "stopped": None if wanted is None else list(stopped(placement, wanted)),
     }
-
-
-def _lowered(state: CoordinationState, cluster: str) -> dict[str, int]:
-    lowered = state.lowered.get(cluster)
-    return dict(lowered.lowered) if lowered else {}
-
-
-def _elsewhere(state: CoordinationState, cluster: str) -> dict[str, str]:
-    return {program: placed.site for program, placed in state.applications_at.get(cluster, {}).items()}
 
 
 def _guards(state: CoordinationState, cluster: str) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def test_a_site_is_lost_and_the_others_are_the_quorum(estates: Estates, mode: st
     assert found["quorum_without"] == ["dc1"]
     assert next(row for row in found["sites"] if row["site"] == "dc1")["off"] is True
     text = shown(found)
-    assert "the metadata quorum is without dc1: dcctl failback FILE" in text
+    assert "the metadata quorum is without dc1; dcctl failback FILE" in text
     assert "min.insync.replicas lowered: " in text
 
 
