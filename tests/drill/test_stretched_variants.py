@@ -57,10 +57,18 @@ def _majority() -> Mapping[str, Any]:
     return data
 
 
+def _reconfigurable() -> Mapping[str, Any]:
+    """Nobody has tried to form a quorum of such voters: a rehearsal does."""
+    data = _read(ZOOKEEPER)
+    data["clusters"]["main"].update({"quorum": "majority", "voters": "dynamic"})
+    return data
+
+
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "kraft-2-and-3": _uneven(),
     "kraft-combined": _combined(),
     "zookeeper-majority": _majority(),
+    "zookeeper-reconfigurable": _reconfigurable(),
 }
 
 
