@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
-from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
 from orchestrator.moves.within_cluster.min_insync import in_force
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
@@ -29,6 +28,7 @@ from orchestrator.moves.within_cluster.requests import (
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.stranded import may_be_led_there, not_waiting
 from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
+from orchestrator.moves.within_cluster.wanted import Wanted, wanted_as_it_is, wanted_for
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
@@ -41,7 +41,6 @@ from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
-from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Topology
@@ -71,16 +70,6 @@ VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 _READ_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Quorum:
-    """Sites that are lost with the quorum, those at which voters are read, and whether these form one."""
-
-    lost: tuple[str, ...]
-    read: tuple[str, ...]
-    forms: bool = False
-    known: Quorum = Quorum()  # noqa: RUF009 - it is frozen
-
-
 class WithinCluster(OnOneCluster):
     """See `runs.live.procedure.Procedure`. The request says which verb it is."""
 
@@ -97,20 +86,30 @@ class WithinCluster(OnOneCluster):
         """As an earlier run was asked for."""
         return cls(topology, _VERBS[plan.verb][0](**plan.request), servers=servers)
 
+    def wanted(self, state: CoordinationState | None) -> Wanted:
+        """What is looked at beside brokers and leaders. `state`: None where the ensemble does not tell."""
+        return wanted_for(self.topology, self.request, state)
+
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
-        """Its brokers, who leads what, and beside that the hosts of applications."""
-        if isinstance(self.request, LeadersRequest):
-            return self._look(estate, own_lock)
-        with self.servers.threads.pool(1) as pool:
+        """Its brokers, who leads what, and what else the request asks for; see `Wanted`."""
+        coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
+        wanted, clock = self.wanted(coordination.value), self.servers.clock
+        with self.servers.threads.pool(2) as pool:
+            told = pool.submit(self._told_of_voters, wanted.voters_at) if wanted.voters_at else None
             hosts = partial(client_hosts, self.servers, self.topology)
-            inventory = pool.submit(asked, "inventory", hosts, self.servers.clock)
-            seen = replace(self._look(estate, own_lock), inventory=inventory.result())
-        return replace(seen, mirrors=self._mirrors())
+            inventory = pool.submit(asked, "inventory", hosts, clock) if wanted.applications else None
+            view = self._view(estate.cluster, wanted)
+            view = view if told is None else replace(view, voters=told.result())
+        if wanted.lost:
+            silent = asked(estate.cluster.subject, partial(self._at, wanted, view), clock)
+            view = replace(view, at_lost_sites=silent)
+        mirrors = self._mirrors() if wanted.mirrors else {}
+        clusters = {self.cluster: view}
+        seen = Snapshot(at_s=clock.now_s(), coordination=coordination, clusters=clusters, mirrors=mirrors)
+        return seen if inventory is None else replace(seen, inventory=inventory.result())
 
     def _mirrors(self) -> dict[MirrorRef, MirrorView]:
-        """Those that copy out of the cluster, where it may give up records."""
-        if not isinstance(self.request, SiteLossRequest) or self.request.accept_unclean is None:
-            return {}
+        """Those that copy out of the cluster."""
         whom = Asked(
             lambda name: self.servers.kafka(self.topology, name),
             lambda name: self.servers.connect(self.topology, name),
@@ -127,93 +126,38 @@ class WithinCluster(OnOneCluster):
             if mirror.source == self.cluster
         }
 
-    def _look(self, estate: ClusterEstate, own_lock: bool) -> Snapshot:
-        coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
-        cluster, clock = estate.cluster, self.servers.clock
-        lost = self._lost_for_quorum(coordination)
-        with self.servers.threads.pool(1) as pool:
-            told = pool.submit(self._told_of_voters, lost.read) if lost.read else None
-            view = self._view(cluster, coordination, lost)
-            if told is not None:
-                view = replace(view, voters=told.result())
-        if lost.lost:
-            silent = asked(cluster.subject, partial(self._at, lost, view), clock)
-            view = replace(view, at_lost_sites=silent)
-        return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
-
     def _told_of_voters(self, sites: tuple[str, ...]) -> Part[VotersSeen]:
         return asked(f"voters of {self.cluster}", partial(self._voters, sites), self.servers.clock)
 
-    def _view(self, cluster: Kafka, coordination: Part[CoordinationState], lost: _Quorum) -> ClusterView:
+    def _view(self, cluster: Kafka, wanted: Wanted) -> ClusterView:
         clock = self.servers.clock
-        brokers, placement = _placement(self.servers, cluster, is_as_told=bool(lost.lost))
+        brokers, placement = _placement(self.servers, cluster, is_as_told=bool(wanted.lost))
 
         def min_insync() -> dict[str, int]:
             topics = placement.value.topics if placement.value is not None else ()
             return once_answered(placement, lambda: in_force(cluster, topics))
 
-        is_dropping = isinstance(self.request, SiteLossRequest) and self.request.drop_dead_voters
         view = ClusterView(
             brokers=brokers,
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
-        is_dynamic = self.topology.clusters[self.cluster].voters == "dynamic"
-        if (is_dropping and not lost.lost) or (is_dynamic and isinstance(self.request, PutBackRequest)):
+        if wanted.voter_set:
             sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
             read = partial(once_answered, brokers, sets.read)
             view = replace(view, voter_set=asked(f"quorum of {self.cluster}", read, clock))
-        if not lost.forms:
+        if not wanted.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
-        if isinstance(self.request, SiteLossRequest) and placement.value is not None:
-            view = self._with_ends(view, placement.value, lost)
-        if lost.forms and placement.value is not None:
-            ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
+        if wanted.log_ends and placement.value is not None:
+            view = self._with_ends(view, placement.value, wanted)
+        if wanted.forms and placement.value is not None:
+            ports = asked(cluster.subject, partial(self._ports, wanted, view), clock)
             view = replace(view, broker_ports=ports)
-        if sites := self._sites_of_services(coordination):
-            services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
-            view = replace(view, services=services)
+        if wanted.services_at:
+            told = partial(self._services, wanted.services_at)
+            view = replace(view, services=asked(f"services of {self.cluster}", told, clock))
         return view
-
-    def _sites_of_services(self, coordination: Part[CoordinationState]) -> tuple[str, ...]:
-        """At which sites services are looked at."""
-        match self.request:
-            case EvacuateRequest(power_off=True, site=site):
-                return (site,)
-            case PutBackRequest() if coordination.value is not None:
-                stopped = coordination.value.services_stopped.get(self.cluster, {})
-                return tuple(dict.fromkeys(its.site for its in stopped.values()))
-            case _:
-                return ()
-
-    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
-        """At which sites voters are read, and what is lost with them."""
-        every = self.topology.clusters[self.cluster].datacenters
-        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
-        match self.request:
-            case SiteLossRequest(attested=sites):
-                forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
-                left = tuple(dc for dc in every if dc not in sites)
-                is_alone = forms or known.is_without(sites)
-                if is_alone:
-                    return _Quorum(tuple(sites), left, forms=forms, known=known)
-                # Whether those that run are a quorum; where nobody can ask, the file alone says it.
-                return _Quorum((), left if self.topology.inventory else (), known=known)
-            case EvacuateRequest(power_off=True, site=site):
-                off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
-                # Once it is recorded as off its voters stop, and with them the quorum may be gone.
-                is_gone = site in off and must_form_quorum(self.topology, self.cluster, (site,), known)
-                # Voters that were taken out decide nothing, whether or not their hosts tell of them.
-                told = tuple(dc for dc in every if dc == site or dc not in known.dropped_at)
-                return _Quorum((site,) if is_gone else (), told, forms=is_gone, known=known)
-            case PutBackRequest() if known.forced is not None or known.dropped is not None:
-                # A site without brokers is back where its voters are.
-                return _Quorum(
-                    (), known.dropped_at if known.forced is None and known.dropped_at else every, known=known
-                )
-            case _:
-                return _Quorum((), ())
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
@@ -221,18 +165,17 @@ class WithinCluster(OnOneCluster):
     def _services(self, sites: tuple[str, ...]) -> ServicesSeen:
         return HostsOfServices(self.servers, self.topology).look(sites, name="look-services")
 
-    def _with_ends(self, view: ClusterView, placement: Placement, lost: _Quorum) -> ClusterView:
+    def _with_ends(self, view: ClusterView, placement: Placement, wanted: Wanted) -> ClusterView:
         """Of partitions that nobody leads, and of those that a site that is cut off may go on leading."""
         addresses = view.brokers.value or {}
 
         def ends(rows: list[Assigned]) -> Part[Ends]:
             return asked(view.placement.source, partial(self._ends, rows, addresses), self.servers.clock)
 
-        if stuck := led_by_nobody(without_sites(placement, lost.lost)):
+        if stuck := led_by_nobody(without_sites(placement, wanted.lost)):
             view = replace(view, replica_ends=ends(stuck))
-        attested = self.request.attested if isinstance(self.request, SiteLossRequest) else ()
-        topics = not_waiting(self.topology, self.cluster, attested)
-        if rows := may_be_led_there(placement, topics, lost.lost if lost.forms else ()):
+        topics = not_waiting(self.topology, self.cluster, wanted.left)
+        if rows := may_be_led_there(placement, topics, wanted.lost if wanted.forms else ()):
             view = replace(view, stranded_ends=ends(rows))
         return view
 
@@ -240,22 +183,22 @@ class WithinCluster(OnOneCluster):
         with self.servers.replica_ends(self.topology, self.cluster, PROBE_TIMEOUT_S) as reader:
             return replica_ends(reader, rows, addresses)
 
-    def _at(self, lost: _Quorum, view: ClusterView) -> dict[str, Listening]:
+    def _at(self, wanted: Wanted, view: ClusterView) -> dict[str, Listening]:
         """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
         racks = view.placement.value.racks if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
-        addresses = [address for number, address in brokers.items() if racks.get(number) in lost.lost]
+        addresses = [address for number, address in brokers.items() if racks.get(number) in wanted.lost]
         voters = view.voters.value.voters if view.voters.value is not None else {}
-        addresses += addresses_left_out(survivors_of(voters, lost.lost).values(), lost.known)
+        addresses += addresses_left_out(survivors_of(voters, wanted.lost).values(), wanted.known)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
-    def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
+    def _ports(self, wanted: Wanted, view: ClusterView) -> dict[int, Listening]:
         """Whether brokers that are not lost take connections, as the cluster told their addresses."""
         racks = view.placement.value.racks if view.placement.value is not None else {}
         addresses = {
             broker: address
             for broker, address in (view.brokers.value or {}).items()
-            if racks.get(broker) not in lost.lost
+            if racks.get(broker) not in wanted.lost
         }
         found = self.servers.listening(dict.fromkeys(addresses.values()), PROBE_TIMEOUT_S)
         return {broker: found[address] for broker, address in addresses.items()}
@@ -269,23 +212,17 @@ class WithinCluster(OnOneCluster):
 
         While there is no quorum nobody tells: each step asks before it changes the order.
         """
-        if not isinstance(self.request, EvacuateRequest) or self._lost_for_quorum(picture.coordination).forms:
+        if self.verb != "evacuate" or self.wanted(picture.coordination.value).forms:
             return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 
 
 class _AsItIs(WithinCluster):
-    """One cluster with the voters of every site, as far as hosts tell of them; nothing is asked for."""
+    """One cluster with the voters of every site; nothing is asked for."""
 
-    def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
-        """See `WithinCluster`; beside that the hosts of applications."""
-        hosts = partial(client_hosts, self.servers, self.topology)
-        return replace(self._look(estate, own_lock), inventory=asked("inventory", hosts, self.servers.clock))
-
-    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
-        every = self.topology.clusters[self.cluster].datacenters if self.topology.inventory else ()
-        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
-        return _Quorum((), every, known=known)
+    def wanted(self, state: CoordinationState | None) -> Wanted:
+        """See `WithinCluster`."""
+        return wanted_as_it_is(self.topology, self.cluster, state)
 
 
 def look_at(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> Snapshot:
