@@ -64,9 +64,9 @@ def explain(
     if any(len(cluster.datacenters) > 1 for cluster in topology.clusters.values()):
         # What plans reads more than a file tells, and takes its time to be imported.
         from orchestrator.moves.within_cluster.foreseen import foreseen_of
-        from orchestrator.verbs.registration import PARTICIPANTS
+        from orchestrator.verbs.registration import who_can_move
 
-        procedures = foreseen_of(topology, found, PARTICIPANTS)
+        procedures = foreseen_of(topology, found, who_can_move(topology)[0])
 
     read = readings(topology)
     beside = {"patterns": patterns, "reading": [one.as_json() for one in read]}

@@ -49,7 +49,7 @@ from orchestrator.topology.model import Consumer
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.within_cluster import run_within_cluster
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import who_can_move
 
 KEY = "min.insync.replicas"
 # What comes by itself is waited for as long as a busy machine may need. What does not, in vain: a dead broker
@@ -183,7 +183,8 @@ class StretchedDrill(Drill):
         """None where the command had to be given more than once: the steps are those of several plans."""
         if len(plans) > 1:
             return None
-        return foreseen(simulation.topology, self.home, (self.site,), fate, PARTICIPANTS).steps
+        them, _ = who_can_move(simulation.topology)
+        return foreseen(simulation.topology, self.home, (self.site,), fate, them).steps
 
     def _leave_and_return(self, simulation: Simulation, facts: DrillFacts, folder: Path) -> None:
         facts.fault_at_s = at_s = time.time()

@@ -30,7 +30,7 @@ from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.within_cluster import look_at
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import who_can_move
 from orchestrator.watch.if_lost import would_refuse
 from orchestrator.watch.within_cluster.told import told_of
 
@@ -167,7 +167,7 @@ def _row(topology: Topology, cluster: str, seen: Snapshot, dc: str) -> dict[str,
     """`waits`: topics whose writes wait for the site unless a person says otherwise."""
     row: dict[str, Any] = {"site": dc, "way": "", "steps": [], "waits": [], "lowers": {}, "would_refuse": []}
     try:
-        plan: Plan = plan_without(topology, seen, cluster, dc, PARTICIPANTS)
+        plan: Plan = plan_without(topology, seen, cluster, dc, who_can_move(topology)[0])
     except UsageError as error:
         return {**row, "way": f"{error.subject}: {error.problem}"}
     return {

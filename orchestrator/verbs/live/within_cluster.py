@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
@@ -52,19 +53,23 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import effects_of, who_can_move
 
 
-def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
+def _plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest, _them: Participants) -> Plan:
+    return plan_leaders(topology, seen, request)
+
+
+def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest, them: Participants) -> Plan:
     plan = plan_power_off if request.power_off else plan_evacuation
-    return plan(topology, seen, request, PARTICIPANTS)
+    return plan(topology, seen, request, them)
 
 
-_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
-    "leaders": (LeadersRequest, plan_leaders),
+_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any, Participants], Plan]]] = {
+    "leaders": (LeadersRequest, _plan_leaders),
     "evacuate": (EvacuateRequest, _plan_leaving),
-    "put-back": (PutBackRequest, partial(plan_put_back, them=PARTICIPANTS)),
-    "site-loss": (SiteLossRequest, partial(plan_site_loss, them=PARTICIPANTS)),
+    "put-back": (PutBackRequest, plan_put_back),
+    "site-loss": (SiteLossRequest, plan_site_loss),
 }
 VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 _READ_S = 60.0
@@ -205,7 +210,8 @@ class WithinCluster(OnOneCluster):
 
     def plan(self, picture: Snapshot) -> Plan:
         """See `moves.within_cluster`."""
-        return _VERBS[self.verb][1](self.topology, picture, self.request)
+        them, _ = who_can_move(self.topology)
+        return _VERBS[self.verb][1](self.topology, picture, self.request, them)
 
     def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
         """Another order takes the place of whatever Kafka is copying for; only an evacuation is one.
@@ -297,6 +303,7 @@ def run_within_cluster(
     servers: Servers = REAL_SERVERS,
 ) -> RunResult:
     """Do what the request says; see `run_procedure`."""
+    effects = effects_of(topology)
     ended = run_procedure(
         WithinCluster(topology, request, servers=servers),
         on_event=on_event,
@@ -304,6 +311,6 @@ def run_within_cluster(
         approve=approve,
         folder=folder,
         is_new_estate=is_new_estate,
-        result_of=journaled(),
+        result_of=journaled(effects),
     )
-    return run_result(ended)
+    return run_result(ended, effects)
