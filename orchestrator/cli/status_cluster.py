@@ -59,15 +59,15 @@ def _margin_in_short(status: Mapping[str, Any]) -> str:
     if status["margin"] is None:
         return "what the next loss would stop is not known"
     sites = {row["site"] for row in status["sites"]}
-    alone = [name for one in status["margin"] for name in one["next"] if name not in sites]
+    racks = {f"rack {row['rack']}" for site in status["sites"] for row in site["racks"]}
+    names = [name for one in status["margin"] for name in one["next"]]
+    alone = [name for name in names if name not in sites | racks]
     if alone:
         return f"the loss of one server would stop something: {listed(alone)}"
-    names = [name for one in status["margin"] for name in one["next"]]
-    return (
-        f"no server's loss stops anything; the loss of a site does: {listed(names)}"
-        if names
-        else ("no loss of one server or site stops anything")
-    )
+    if not names:
+        return "no loss of one server or site stops anything"
+    kinds = "rack or site" if racks.intersection(names) else "site"
+    return f"no server's loss stops anything; the loss of a {kinds} does: {listed(names)}"
 
 
 def render_cluster(status: Mapping[str, Any], console: Console, *, full: bool) -> None:
@@ -110,6 +110,9 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
         if is_down(site) and not site["off"]:
             words = f"dcctl failover FILE --attest-down {site['site']} --dry-run"
             yield f"{site['site']}: no broker is up; if it is down: {words}"
+        for rack in site["racks"]:
+            if rack["brokers_up"] == 0 < rack["brokers"]:
+                yield f"{site['site']}: no broker of rack {rack['rack']} is up"
     rows = status["partitions"] or {}
     for key, what in _ROWS:
         if rows.get(key):

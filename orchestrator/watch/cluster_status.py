@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -94,13 +95,27 @@ def _only(found: set[ControlPlane]) -> ControlPlane | None:
 
 
 def _servers_at(described: Cluster, dc: str, placement: Placement | None, up: VotersUp) -> dict[str, Any]:
-    """Servers at one site by the file, how many of them are up, and how many partitions are led there."""
+    """Servers at one site by the file, how many of them are up, and how many partitions are led there.
+
+    How many of a rack are up is null where one that is up at the site tells no rack.
+    """
     here = frozenset[int]() if placement is None else brokers_at(placement, dc)
+    up_here = here if placement is None else here & placement.living
+    in_racks = Counter(placement.racks.get(broker) for broker in up_here) if placement is not None else None
     led = None if placement is None else sum(one.leader in here for one in assigned(placement))
     return {
         "site": dc,
         "brokers": sum(row.brokers for row in described.nodes if row.dc == dc),
-        "brokers_up": None if placement is None else len(here & placement.living),
+        "brokers_up": None if placement is None else len(up_here),
+        "racks": [
+            {
+                "rack": row.rack,
+                "brokers": row.brokers,
+                "brokers_up": None if in_racks is None or in_racks[None] else in_racks[row.rack],
+            }
+            for row in described.nodes
+            if row.rack and row.dc == dc
+        ],
         "leads": led,
         "voters": voters_by_site(described).get(dc, 0),
         "voters_up": None if dc in up.untold else up.known.get(dc, 0),
