@@ -131,7 +131,7 @@ def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -
     from dataclasses import asdict
 
     from orchestrator.moves.within_cluster.preferred import NO_LEADER, displaced, leads_by_broker
-    from orchestrator.runs.standing_changes import standing_changes
+    from orchestrator.moves.within_cluster.standing_changes import standing_changes
 
     recorded = {**standing_changes(state.value, name), "recorded_problem": state.problem}
     if part.value is None:
@@ -180,7 +180,7 @@ def _render(
 
 def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
     """What stands changed for a while, and by which command it is put back."""
-    from orchestrator.runs.standing_changes import standing_changes, standing_changes_told
+    from orchestrator.moves.within_cluster.standing_changes import standing_changes, standing_changes_told
 
     if state.value is None:
         yield f"whether a site is evacuated, or a setting lowered, is not known: {state.problem}"

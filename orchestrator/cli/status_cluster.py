@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
+from orchestrator.moves.within_cluster.standing_changes import standing_changes_told
 from orchestrator.ports.clock import utc_text
-from orchestrator.runs.standing_changes import standing_changes_told
 from orchestrator.wording import listed, plural, short_age
 
 _WORST = 8

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 SERVER = re.compile(r"\s*server\.(\d+)\s*[=:]")
-GROUPING = re.compile(r"\s*(group|weight)\.\d+\s*[=:]")
+GROUPING = re.compile(r"\s*(group|weight)\.(\d+)\s*[=:]\s*(.*)")
 LIST = re.compile(r"(\s*controller\.quorum\.voters\s*[=:]\s*)(.*)")
 
 
@@ -22,3 +22,14 @@ def voters_in(lines: Iterable[str]) -> dict[int, str]:
             rows = (row.partition("@") for row in listed[2].split(",") if row.strip())
             found |= {int(number): address.strip() for number, _, address in rows if number.strip().isdigit()}
     return found
+
+
+def groups_in(lines: Iterable[str]) -> dict[int, tuple[int, int]]:
+    """Of each voter that stands in a group of a hierarchical quorum, that group and its weight."""
+    group_of, weights = dict[int, int](), dict[int, int]()
+    for line in lines:
+        if (found := GROUPING.match(line)) and found[1] == "group":
+            group_of |= {int(one): int(found[2]) for one in found[3].split(":") if one.strip().isdigit()}
+        elif found and found[3].strip().isdigit():
+            weights[int(found[2])] = int(found[3])
+    return {number: (group, weights.get(number, 1)) for number, group in group_of.items()}

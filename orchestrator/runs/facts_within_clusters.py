@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -159,7 +160,7 @@ class QuorumForced:
 
     `generation`: how many such changes there have been at the cluster, with this one. `kept`: the voters that
     are the whole quorum: server -> id. `files`: how the file of each is changed. `lost`: `host:port` of the
-    voters that are left out.
+    voters at `sites`. `left_out`: by site the ids of other voters that take no part.
     """
 
     cluster: str
@@ -168,6 +169,7 @@ class QuorumForced:
     kept: Mapping[str, int]
     files: Mapping[str, FileChange]
     lost: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)

@@ -152,6 +152,8 @@ def _quorum(plan: Plan) -> Iterator[Row]:
     found = plan.facts.get("quorum")
     if found:
         yield "voters that decide alone from then on", listed(found, _LISTED)
+    if out := plan.facts.get("voters_left_out"):
+        yield "voters left out of the quorum until failback", listed(map(str, out), _LISTED)
     if unsupported := plan.facts.get("unsupported"):
         yield "not supported", str(unsupported)
 

@@ -69,6 +69,11 @@ class Quorum:
         forced = self.forced.sites if self.forced is not None else ()
         return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
+    @property
+    def left_out(self) -> Mapping[str, tuple[int, ...]]:
+        """By site the ids of voters that are none at present, though others there are."""
+        return self.forced.left_out if self.forced is not None else {}
+
     def is_without(self, sites: Collection[str]) -> bool:
         """Whether the survivors of the loss of these sites are the whole quorum already."""
         lost = self.forced.sites if self.forced is not None else ()

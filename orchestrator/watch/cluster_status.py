@@ -12,11 +12,13 @@ from orchestrator.moves.within_cluster.margin import (
     deciding,
     margin_as_json,
     margin_now,
+    told_of_deciding,
     voters_by_site,
     voters_up,
 )
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, in_one_site, not_in_sync
 from orchestrator.moves.within_cluster.preferred import displaced
+from orchestrator.moves.within_cluster.standing_changes import standing_changes
 from orchestrator.moves.within_cluster.without_site import plan_without
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.part import Part
@@ -24,7 +26,6 @@ from orchestrator.ports.servers import Placement
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan
-from orchestrator.runs.standing_changes import standing_changes
 from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.durability.values import ControlPlane
@@ -60,7 +61,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     state = seen.coordination.value
     quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
     its = deciding(topology, cluster, quorum)
-    up = voters_up(its.clusters[cluster], view.voters, placement)
+    up = voters_up(its.clusters[cluster], told_of_deciding(view.voters, quorum), placement)
     voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
     problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]

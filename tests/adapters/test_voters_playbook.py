@@ -165,3 +165,24 @@ def test_in_check_mode_nothing_changes(site: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert config.read_bytes() == before
     assert states(site) == {"zk-1": "RUNNING", "zk-2": "RUNNING"}
+
+
+def test_a_host_that_cannot_be_reached_keeps_no_other_from_telling_and_holds_what_it_is_asked_for(
+    site: Path,
+) -> None:
+    """Who only reads is told of all others; where the host has something to do nothing is done anywhere."""
+    inventory = json.loads((site / "inventory.json").read_text())
+    west = inventory["all"]["hosts"]["west"]
+    servers = {"zookeeper-2": west["dcctl_servers"].pop("zookeeper-2")}
+    at_no_port = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    inventory["all"]["hosts"]["west-2"] = {**west, **at_no_port, "dcctl_servers": servers}
+    (site / "inventory.json").write_text(json.dumps(inventory))
+    found = ask(site)
+    assert (found.failures.keys(), found.unreachable) == ({"west-2"}, {"west-2"})
+    assert found.told["west"]["servers"].keys() == {"zookeeper-1"}
+    found = ask(site, stop=["zookeeper-1"], read=["zookeeper-1"])
+    assert found.failures == {}
+    assert states(site)["zk-1"] == "STOPPED"
+    found = ask(site, start=["zookeeper-1", "zookeeper-2"], read=["zookeeper-1", "zookeeper-2"])
+    assert found.failures.keys() == {"west-2"}
+    assert states(site)["zk-1"] == "STOPPED"

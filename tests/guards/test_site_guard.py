@@ -92,6 +92,7 @@ STAGES: dict[str, tuple[Body, ...]] = {
         (server("dc1", 102, LONG), [MAY, STOPS, STOPS, STOPS, STOPS, MAY, MAY, STOPS, MAY]),
         (server("dc2", 104, LONG), [MAY, MAY, MAY, HELD, MAY, MAY, MAY, MAY, MAY]),
         (server("dc2", 104, SHORT), [MAY] * 9),
+        (server("dc2", 107, LONG), [MAY, MAY, STOPS, STOPS, STOPS, MAY, MAY, MAY, MAY]),
     ],
     ids=[
         "a lost broker",
@@ -100,6 +101,7 @@ STAGES: dict[str, tuple[Body, ...]] = {
         "another",
         "a survivor, old file",
         "a survivor, new file",
+        "a survivor that was left out",
     ],
 )
 def test_what_the_ensemble_says(about: SiteServer, expected: list[tuple[bool, bool]]) -> None:

@@ -406,6 +406,12 @@ class TwinPlaybooks:
             for voter in cluster.quorum.voters.values()
             if voter.site in sites and f"host-{voter.site}" not in away
         }
+        named = {server for key in ("stop", "start", "read", "changes") for server in variables.get(key, ())}
+        silent = {server for server, (_, voter) in here.items() if not voter.is_told}
+        away |= {f"host-of-{server}": "no route to host" for server in silent if server in (named or here)}
+        if silent & named:
+            return HostsTold({}, away)
+        here = {server: known for server, known in here.items() if server not in silent}
 
         def do(verb: str, server: str, change: Callable[[], None]) -> None:
             cluster = here[server][0]

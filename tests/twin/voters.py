@@ -43,7 +43,8 @@ _LINES, _VOTERS = module("dcctl_lines"), module("dcctl_voters")
 class TwinVoter:
     """One voter. `epoch` and `end`: of its log; `leader_epoch`: since which it knows its leader.
 
-    `loaded`: the file with which it was started; `claims`: an id in its file that is not its own.
+    `loaded`: the file with which it was started; `claims`: an id in its file that is not its own. `is_told`:
+    its host answers.
     """
 
     number: int
@@ -61,6 +62,7 @@ class TwinVoter:
     claims: int | None = None
     directory_id: str = ""
     is_dynamic: bool = False
+    is_told: bool = True
 
     @property
     def server(self) -> str:

@@ -125,7 +125,7 @@ def _survivors(described: Cluster, sites: Sequence[str]) -> dict[str, Voter]:
                 file="",
                 sha256="",
                 lines=(),
-                epoch=0,
+                epoch=1,
                 end=0,
                 runs=True,
                 leads=False,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
+from orchestrator.moves.within_cluster.margin import LeftOut
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt, record_left
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.moves.within_cluster.services import StopServices
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.ports.voter_sets import Member
@@ -23,7 +25,8 @@ from orchestrator.values import TopicPartition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossWay:
     """What is to be done at the loss of `sites`. `lost_brokers`: sites whose brokers are dead for certain;
-    `unasked`: why no host there is asked to stop its services; `dropped`: dead voters that are taken out.
+    `unasked`: why no host there is asked to stop its services; `left_out`: by site the ids of voters that are
+    none of the `voters`, though others there are; `dropped`: dead voters that are taken out.
     `mirrors`: those that may have copied what is given up, now or at an earlier election.
     """
 
@@ -40,6 +43,7 @@ class LossWay:
     to_lower: dict[str, int]
     stays: tuple[str, ...]
     topology: Topology
+    left_out: LeftOut = field(default_factory=dict)
     dropped: tuple[Member, ...] = ()
     mirrors: tuple[Shortened, ...] = ()
 
@@ -49,7 +53,8 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
     cluster = way.cluster
     formed = list(after) if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
     if way.forms:
-        formed = form_alone(book, cluster, way.voters, way.sites, way.quorum, after=formed)
+        part = TakingPart(way.voters, way.left_out)
+        formed = form_alone(book, cluster, part, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
         with book.section("the other voters", on_failure="stop"):
             start_stopped(book, cluster, way.voters, way.quorum)
@@ -103,7 +108,7 @@ def keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) 
 def form_alone(
     book: Runbook,
     cluster: str,
-    voters: VotersSeen,
+    part: TakingPart,
     sites: tuple[str, ...],
     quorum: Quorum,
     *,
@@ -111,7 +116,7 @@ def form_alone(
 ) -> list[After]:
     """Survivors become the whole quorum; the voters that do not begin start off the critical way."""
     with book.section("form a quorum", on_failure="stop"):
-        stopped_voters, whole = form_quorum(book, cluster, voters, sites, quorum, after=after)
+        stopped_voters, whole = form_quorum(book, cluster, part, sites, quorum, after=after)
     with book.section("the other voters", on_failure="stop"):
-        start_rest(book, cluster, voters, stopped_voters, (whole,))
+        start_rest(book, cluster, part, stopped_voters, (whole,))
     return [behind(whole, because="without a quorum nobody is elected")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.moves.within_cluster.order import assigned, brokers_at
@@ -24,6 +25,9 @@ from orchestrator.wording import listed
 
 Voting = Mapping[str, int]
 """How many voters are up, by site."""
+LeftOut = Mapping[str, Collection[int]]
+"""By site the ids of voters that take no part, though others of the site do."""
+_NOBODY: LeftOut = MappingProxyType({})
 _SHORT = 120
 
 
@@ -57,7 +61,7 @@ def members_of(described: Cluster, quorum: Quorum) -> Cluster:
     """The cluster with the voters alone that decide: where survivors are the whole quorum, or dead voters
     were taken out, those that are left. Of a site's voters KRaft may have taken out some.
     """
-    found = members_without(described, quorum.without) if quorum.without else described
+    found = members_without(described, quorum.without, quorum.left_out) if quorum.without else described
     if quorum.dropped is None or not quorum.dropped.partly:
         return found
     by_site = voters_by_site(described)
@@ -75,23 +79,40 @@ def deciding(topology: Topology, cluster: str, quorum: Quorum) -> Topology:
     return _with(topology, cluster, members_of(topology.clusters[cluster], quorum))
 
 
-def deciding_without(topology: Topology, cluster: str, gone: Collection[str]) -> Topology:
+def deciding_without(
+    topology: Topology, cluster: str, gone: Collection[str], left_out: LeftOut = _NOBODY
+) -> Topology:
     """The same with the cluster of `members_without`; as it is where no site is gone."""
     if not gone:
         return topology
-    return _with(topology, cluster, members_without(topology.clusters[cluster], gone))
+    return _with(topology, cluster, members_without(topology.clusters[cluster], gone, left_out))
 
 
 def _with(topology: Topology, cluster: str, described: Cluster) -> Topology:
     return replace(topology, clusters={**topology.clusters, cluster: described})
 
 
-def members_without(described: Cluster, gone: Collection[str]) -> Cluster:
-    """The same where voters at these sites are none any more; files of the others have no groups then."""
-    nodes = tuple(
-        replace(row, controllers=0, zookeepers=0) if row.dc in gone else row for row in described.nodes
-    )
-    return replace(described, nodes=nodes, quorum="majority")
+def members_without(described: Cluster, gone: Collection[str], left_out: LeftOut = _NOBODY) -> Cluster:
+    """The same where voters at these sites, and those left out of others, are none any more; files of the
+    others have no groups then.
+    """
+    out, nodes = Counter({site: len(ids) for site, ids in left_out.items()}), list[Nodes]()
+    for row in described.nodes:
+        fewer = min(out[row.dc], row.zookeepers)
+        out[row.dc] -= fewer
+        is_gone = row.dc in gone
+        controllers, zookeepers = (0, 0) if is_gone else (row.controllers, row.zookeepers - fewer)
+        nodes.append(replace(row, controllers=controllers, zookeepers=zookeepers))
+    return replace(described, nodes=tuple(nodes), quorum="majority")
+
+
+def told_of_deciding(part: Part[VotersSeen], quorum: Quorum) -> Part[VotersSeen]:
+    """What hosts tell, without voters that are left out: they may run, and decide nothing."""
+    out = {number for ids in quorum.left_out.values() for number in ids}
+    if part.value is None or not out:
+        return part
+    left = {name: one for name, one in part.value.voters.items() if one.number not in out}
+    return replace(part, value=replace(part.value, voters=left))
 
 
 def voters_by_site(described: Cluster) -> dict[str, int]:

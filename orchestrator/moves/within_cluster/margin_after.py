@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from orchestrator.moves.within_cluster.margin import NextStop, deciding_without, margin_now, voters_by_site
+from orchestrator.moves.within_cluster.margin import (
+    LeftOut,
+    NextStop,
+    deciding_without,
+    margin_now,
+    voters_by_site,
+)
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, not_in_sync, with_all_in_sync
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
@@ -25,18 +31,19 @@ class Done:
     """A cluster once a plan is done.
 
     `placement`: who is in sync and up then; `min_insync`: by topic, as it is then. `lost`: sites that are
-    lost; `without`: those whose voters are none any more.
+    lost; `without`: those whose voters are none any more; `left_out`: voters of others that are none.
     """
 
     placement: Placement
     min_insync: Mapping[str, int]
     lost: Collection[str] = ()
     without: Collection[str] = ()
+    left_out: LeftOut = field(default_factory=dict)
 
 
 def margin_of(topology: Topology, cluster: str, done: Done) -> tuple[NextStop, ...]:
     """Each next single loss that would stop what goes on then. Every voter that is left is taken to be up."""
-    topology = deciding_without(topology, cluster, done.without)
+    topology = deciding_without(topology, cluster, done.without, done.left_out)
     described = topology.clusters[cluster]
     voting = {site: count for site, count in voters_by_site(described).items() if site not in done.lost}
     return margin_now(topology, cluster, done.placement, done.min_insync, voting=voting, quorum=Quorum())

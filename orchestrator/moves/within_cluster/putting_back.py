@@ -32,6 +32,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 )
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum, survivors_of
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
@@ -190,12 +191,12 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     """
     if quorum.formed is None or voters is None:
         return order
-    voters = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
     members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
-    if not _are_all(voters, members):
+    part = _coming_back(voters, members, quorum)
+    if not _are_all(part, members):
         return order
     with book.section("one quorum", on_failure="stop", after=order):
-        whole = restore_quorum(book, cluster, members, voters, quorum)
+        whole = restore_quorum(book, cluster, members, part.voters, quorum)
     return [behind(whole, because="brokers that were away need the quorum")]
 
 
@@ -301,6 +302,7 @@ def _gates(
             described.datacenters,
             quorum,
             accept_unproven=request.accept_unproven,
+            part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
         )
         return (*held, quorum_formed(cluster, quorum), *voters)
     if off := sites_off_of(seen, cluster):
@@ -334,5 +336,11 @@ def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[st
     )
 
 
-def _are_all(voters: VotersSeen, described: Cluster) -> bool:
-    return len(voters.voters) == sum(row.controllers + row.zookeepers for row in described.nodes)
+def _coming_back(voters: VotersSeen, described: Cluster, quorum: Quorum) -> TakingPart:
+    told = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
+    return coming_back(told, described, quorum)
+
+
+def _are_all(part: TakingPart, described: Cluster) -> bool:
+    known = len(part.voters.voters) + len(part.ids)
+    return known == sum(row.controllers + row.zookeepers for row in described.nodes)

@@ -39,9 +39,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     lost_site_silent,
 )
-from orchestrator.moves.within_cluster.quorum.steps import (
-    survivors_of,
-)
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on, in_words
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -90,13 +88,15 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     described = topology.clusters[cluster]
     left = tuple(dc for dc in described.datacenters if dc not in sites)
+    part = _survivors(view, described, sites, quorum, is_alone=is_alone)
+    voters = part.voters
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(_of_voters(view, described, request, left, quorum) if is_alone else ()),
+        *(_of_voters(view, described, request, left, quorum, part) if is_alone else ()),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
@@ -119,13 +119,13 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         min_insync={**min_insync, **to_lower},
         lost={*sites, *forced},
         without={*quorum.without, *(sites if is_alone or dropped else ())},
+        left_out=part.left_out,
     )
     margin = margin_of(topology, cluster, then)
     word = request.lower_min_insync
     unsaid = [name for name, copies in to_lower.items() if copies == 1 and not {name, "all"} & set(word)]
     gates += (margin_after_loss(told, settings, cluster, margin, unsaid, is_accepted=request.accept_margin),)
     waiting = unsettled(placement)
-    voters = _survivors(view, sites, quorum)
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = {*with_brokers(described, sites), *(sites if dropped else ())} <= set(
         sites_off_of(seen, cluster)
@@ -162,6 +162,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         dropped=dropped,
         topology=topology,
         mirrors=mirrors,
+        left_out=part.left_out,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
@@ -185,6 +186,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
+        "voters_left_out": sorted(part.ids),
         "voters_dropped": [voter.number for voter in dropped],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
@@ -199,6 +201,8 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
     ids = listed(str(voter.number) for voter in way.dropped)
     said = f"; {listed(sorted(way.voters.voters))} become its whole metadata quorum" if way.forms else ""
+    if out := listed(in_words(way.left_out)):
+        said += f", without {out}" if way.forms else f"; its quorum is without {out}"
     said += f"; dead voters are taken out of its quorum: {ids}" if ids else ""
     said += f"; min.insync.replicas lowered: {rows}" if rows else ""
     said += f"; writes to {listed(way.stays)} wait for the site" if way.stays else ""
@@ -217,27 +221,29 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
     left = tuple(dc for dc in described.datacenters if dc not in sites)
+    part = _survivors(view, described, sites, quorum, is_alone=True)
+    voters, without = part.voters, listed([*sites, *in_words(part.left_out)])
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
-        *_of_voters(view, described, request, left, quorum),
+        *_of_voters(view, described, request, left, quorum, part),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
         *_droppable(view, described, request, quorum, is_alone=True),
     )
-    voters = _survivors(view, sites, quorum)
     gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
     why = f"{gone}: down, or restarted" if gone else "no broker answers"
-    alone = Done(placement=Placement({}, {}, frozenset()), min_insync={}, lost=sites, without=sites)
+    nowhere = Placement({}, {}, frozenset())
+    alone = Done(placement=nowhere, min_insync={}, lost=sites, without=sites, left_out=part.left_out)
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
-        form_alone(book, cluster, voters, sites, quorum, after=off)
+        form_alone(book, cluster, part, sites, quorum, after=off)
     kept = listed(sorted(voters.voters))
     facts = {
-        "way": f"Make {kept} the whole metadata quorum of {cluster} without {listed(sites)}, "
+        "way": f"Make {kept} the whole metadata quorum of {cluster} without {without}, "
         f"and no more yet: {why}",
         "when_done": f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
         f"for writes: dcctl failover FILE {request.words}",
@@ -253,6 +259,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
+        "voters_left_out": sorted(part.ids),
         "voters_dropped": [],
         **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
     }
@@ -264,17 +271,36 @@ def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:
     return away.sites if away else ()
 
 
-def _survivors(view: ClusterView, sites: Sequence[str], quorum: Quorum) -> VotersSeen:
-    """Voters that are left, as far as their hosts tell, without those that were taken out."""
-    gone = {*sites, *quorum.dropped_at}
-    return VotersSeen(survivors_of(view.voters.value.voters, gone) if view.voters.value else {}, {})
+def _survivors(
+    view: ClusterView, described: Cluster, sites: Sequence[str], quorum: Quorum, *, is_alone: bool
+) -> TakingPart:
+    """Voters that are left, as far as their hosts tell, without those that were taken out; those that take
+    part, where they are to be the whole quorum, or are it.
+    """
+    told = view.voters.value or VotersSeen({}, {})
+    left = [dc for dc in described.datacenters if dc not in {*sites, *quorum.dropped_at}]
+    if is_alone:
+        return going_on(told, described, left, quorum)
+    return TakingPart(VotersSeen({n: one for n, one in told.voters.items() if one.site in left}, {}))
 
 
-def _of_voters(
-    view: ClusterView, described: Cluster, request: SiteLossRequest, left: tuple[str, ...], quorum: Quorum
+def _of_voters(  # noqa: PLR0917 - what is judged together
+    view: ClusterView,
+    described: Cluster,
+    request: SiteLossRequest,
+    left: tuple[str, ...],
+    quorum: Quorum,
+    part: TakingPart,
 ) -> tuple[GateResult, ...]:
-    accepted = request.accept_unproven
-    return gates_of_voters(view.voters, request.cluster, described, left, quorum, accept_unproven=accepted)
+    return gates_of_voters(
+        view.voters,
+        request.cluster,
+        described,
+        left,
+        quorum,
+        accept_unproven=request.accept_unproven,
+        part=part,
+    )
 
 
 def _droppable(

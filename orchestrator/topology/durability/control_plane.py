@@ -31,7 +31,7 @@ def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss)
         case "complete":
             if helpless := _helpless(cluster, voters, loss):
                 return "lost", counted + helpless
-            return "needs-procedure", counted + _complete(quorum, is_kraft=cluster.metadata == "kraft")
+            return "needs-procedure", counted + _complete(quorum, cluster)
         case "incomplete":
             return "lost", counted + _incomplete(quorum)
 
@@ -95,13 +95,20 @@ def _margin(quorum: Quorum, *, can_drop: bool) -> str:
     return "; one more failure can stop it" + (_DROPPED if spares_one else "")
 
 
-def _complete(quorum: Quorum, *, is_kraft: bool) -> str:
+_FEWER = (
+    "; where hosts do not answer, fewer are enough that are more than half of each group, and then the next"
+    " failure can stop it"
+)
+
+
+def _complete(quorum: Quorum, cluster: Cluster) -> str:
     left, needed = len(quorum.survivors), quorum.survivors_needed
     known = f"any {needed} of them surely hold" if needed < left else "all of them together surely hold"
     if left == 1:
         known = "it surely holds"
-    unsupported = "; Apache Kafka supports no procedure for that" if is_kraft else ""
-    return f"; {known} all committed metadata, so a quorum formed of all {left} loses nothing{unsupported}"
+    beside = "; Apache Kafka supports no procedure for that" if cluster.metadata == "kraft" else ""
+    beside = _FEWER if needed < left and cluster.voters == "static" else beside
+    return f"; {known} all committed metadata, so a quorum formed of all {left} loses nothing{beside}"
 
 
 def _incomplete(quorum: Quorum) -> str:

@@ -18,7 +18,8 @@ from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.steps import addresses_left_out, survivors_of
+from orchestrator.moves.within_cluster.quorum.steps import addresses_lost
+from orchestrator.moves.within_cluster.quorum.taking_part import going_on
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -195,8 +196,10 @@ class WithinCluster(OnOneCluster):
         sites = view.placement.value.sites if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
         addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
-        voters = view.voters.value.voters if view.voters.value is not None else {}
-        addresses += addresses_left_out(survivors_of(voters, wanted.lost).values(), wanted.known)
+        described = self.topology.clusters[self.cluster]
+        left = [dc for dc in described.datacenters if dc not in wanted.lost]
+        part = going_on(view.voters.value or VotersSeen({}, {}), described, left, wanted.known)
+        addresses += addresses_lost(part.voters.voters.values(), wanted.known, part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def _ports(self, wanted: Wanted, view: ClusterView) -> dict[int, Listening]:

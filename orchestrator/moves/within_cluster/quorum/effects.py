@@ -7,7 +7,7 @@ its own (facts: Kafka, "Two data centres").
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -19,6 +19,7 @@ from orchestrator.moves.within_cluster.quorum.standing import (
     lacks,
     leader_of,
 )
+from orchestrator.moves.within_cluster.quorum.taking_part import in_words
 from orchestrator.ports.voters import FileChange, VoterHosts, VotersSeen
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -69,7 +70,7 @@ class RecordGeneration(
 ):
     """What the quorum is to be, in the ensemble, before anything is stopped. See `QuorumForced`.
 
-    `left`: the sites of those that are kept; `lost`: addresses of the others.
+    `left`: the sites of those that are kept; `lost`: addresses of the others, but for those `left_out`.
     """
 
     cluster: str
@@ -79,13 +80,14 @@ class RecordGeneration(
     files: dict[str, FileChange]
     left: tuple[str, ...]
     lost: tuple[str, ...]
+    left_out: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """See `Effect`."""
         return (
             f"Record that {listed(self.kept)} are to be the whole metadata quorum of {self.cluster}, "
-            f"without {listed(self.sites)}"
+            f"without {listed([*self.sites, *in_words(self.left_out)])}"
         )
 
     def perform(self, run: Running) -> Outcome[Nothing]:
@@ -122,6 +124,7 @@ class RecordGeneration(
             kept=self.kept,
             files=self.files,
             lost=self.lost,
+            left_out=self.left_out,
         )
 
 
@@ -202,7 +205,7 @@ class StopVoters(
 class _Beginning(Effect[Nothing]):
     """Voters begin with changed files, those first that a majority cannot do without.
 
-    `needed`: how many begin; `all_of`: who of them in any case.
+    `needed`: how many begin; `all_of`: who of them in any case; `last`: who behind all others.
     """
 
     cluster: str
@@ -212,11 +215,12 @@ class _Beginning(Effect[Nothing]):
     stopped: tuple[Handle[VotersStopped], ...]
     needed: int
     all_of: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
 
     def begin(self, run: Running) -> _Started:
         """All files change before any voter starts, and none of them runs meanwhile."""
         stopped = _stopped(run, self.stopped)
-        first = beginning(stopped, self.needed, self.all_of).first
+        first = beginning(stopped, self.needed, self.all_of, self.last).first
         kept_as = f".dcctl-{self.generation}"
         seen = _asked_to_start(run, self.sites, first, stopped, changes=self.files, kept_as=kept_as)
         if missing := sorted(self.files.keys() - seen.voters.keys()):
@@ -297,7 +301,7 @@ class RestoreQuorum(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         record, stopped = run.port(EstateRecord), _stopped(run, self.stopped)
-        first = beginning(stopped, self.needed, self.all_of).first
+        first = beginning(stopped, self.needed, self.all_of, self.last).first
         numbers = tuple(sorted(voter.number for voter in stopped if voter.server in first))
         record.write(QuorumRestoring(cluster=self.cluster, generation=self.generation, beginning=numbers))
         found = self.begin(run)
@@ -320,8 +324,8 @@ class StartRest(
     timeout_s=240.0,
     stays="they are voters of the quorum that there is",
 ):
-    """Those that did not begin; `needed` and `all_of` as for those that did. `servers`: those of them that do
-    not run, where who began is known no more. `lost`: addresses of voters that were left out.
+    """Those that did not begin; `needed`, `all_of` and `last` as for those that did. `servers`: those of them
+    that do not run, where who began is known no more. `lost`: addresses of voters at lost sites.
     """
 
     cluster: str
@@ -329,13 +333,14 @@ class StartRest(
     stopped: tuple[Handle[VotersStopped], ...] = ()
     needed: int = 0
     all_of: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         stopped = _stopped(run, self.stopped)
-        rest = self.servers or beginning(stopped, self.needed, self.all_of).rest
+        rest = self.servers or beginning(stopped, self.needed, self.all_of, self.last).rest
         if not rest:
             return Done(Nothing(), f"every voter of {self.cluster} runs already")
         if answering := run.port(VoterHosts).answering(self.lost):

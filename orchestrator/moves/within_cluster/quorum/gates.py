@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from orchestrator.moves.within_cluster.margin import members_without, voters_by_site
 from orchestrator.moves.within_cluster.quorum.files import has_change, line_of_list, voters_listed
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, has_metadata, in_words, spared
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
@@ -24,15 +25,23 @@ UNSUPPORTED = "Apache Kafka supports no procedure by which KRaft goes on without
 
 @asked_again()
 def voters_present(
-    voters: Part[VotersSeen], cluster: str, described: Cluster, sites: Collection[str]
+    voters: Part[VotersSeen],
+    cluster: str,
+    described: Cluster,
+    sites: Collection[str],
+    part: TakingPart | None = None,
 ) -> GateResult:
-    """Each voter at these sites is told of by a host: one that is not could come up with its old file."""
+    """Each voter at these sites is told of by a host: one that is not could come up with its old file.
+
+    `part`: which of them have to be, where it is not all: see `quorum.taking_part`.
+    """
     limit = f"hosts tell of every voter of {cluster} at {listed(sites)}"
     if voters.value is None:
         return absent("voters-present", voters, limit)
-    seen = voters.value
+    part = part or TakingPart(voters.value)
+    seen = part.voters
     voters_of = voters_by_site(described)
-    wanted = {dc: voters_of.get(dc, 0) for dc in sites}
+    wanted = {dc: voters_of.get(dc, 0) - len(part.left_out.get(dc, ())) for dc in sites}
     found = {dc: sum(voter.site == dc for voter in seen.voters.values()) for dc in wanted}
     measured = f"{plural(len(seen.voters), 'voter')} told of"
     hint = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"
@@ -54,7 +63,20 @@ def voters_present(
             f"whether they run is not known, nor could be once they are stopped: {listed(sorted(unclear))}"
         )
         return gate_result("voters-present", "unknown", measured, limit, reason, hint)
-    return gate_result("voters-present", "ok", measured, limit, limit)
+    reason = f"{limit}{_but_for(part, described, sites)}"
+    return gate_result("voters-present", "ok", measured, limit, reason)
+
+
+def _but_for(part: TakingPart, described: Cluster, sites: Collection[str]) -> str:
+    """Who is left out, and why it goes without them; empty where nobody is."""
+    if not (out := listed(in_words(part.left_out))):
+        return ""
+    why = f" ({part.why})" if part.why else ""
+    if {*sites} >= voters_by_site(described).keys():
+        return f" but for {out}{why}, whose file was not changed: started later, it takes part again"
+    names = listed(sorted(part.voters.voters))
+    said = f" but for {out}{why}: {names} are a majority of each group that is left, so they have all that "
+    return f"{said}is committed, and the others can decide nothing; {spared(part)}"
 
 
 def _strange(voters: Iterable[Voter], described: Cluster) -> Iterable[str]:
@@ -66,7 +88,7 @@ def _strange(voters: Iterable[Voter], described: Cluster) -> Iterable[str]:
             yield f"{voter.server} is a broker as well: killed, it would lose its place in sync"
         if voter.number in numbers:
             yield f"{voter.server} and {numbers[voter.number]} have the same id {voter.number}"
-        if voter.epoch < 0:
+        if not has_metadata(voter):
             yield f"{voter.server} has no metadata in its log: is its disk a new one?"
         numbers[voter.number] = voter.server
 
@@ -202,11 +224,12 @@ def gates_of_voters(
     quorum: Quorum,
     *,
     accept_unproven: bool,
+    part: TakingPart | None = None,
 ) -> tuple[GateResult, ...]:
     """What has to hold of the voters at these sites before any of them is stopped or started.
 
-    Those that were taken out of the quorum while it lived take no part: it has written who votes into files
-    of the others itself.
+    `part`: those of them that take part, where that need not be all. Those that were taken out of the quorum
+    while it lived take no part: it has written who votes into files of the others itself.
     """
     if gone := quorum.dropped_at:
         described = members_without(described, gone)
@@ -214,7 +237,7 @@ def gates_of_voters(
             left = {name: one for name, one in voters.value.voters.items() if one.site not in gone}
             voters = replace(voters, value=replace(voters.value, voters=left))
     return (
-        voters_present(voters, cluster, described, sites),
+        voters_present(voters, cluster, described, sites, part),
         files_as_known(voters, cluster, described, quorum),
         quorum_proven(cluster, described, is_accepted=accept_unproven),
     )

@@ -57,10 +57,12 @@ class Beginning:
     rest: tuple[str, ...]
 
 
-def beginning(voters: Iterable[StoppedVoter], needed: int, all_of: Collection[str] = ()) -> Beginning:
-    """`needed` of them begin: all of `all_of` first, then those whose logs reach furthest."""
+def beginning(
+    voters: Iterable[StoppedVoter], needed: int, all_of: Collection[str] = (), last: Collection[str] = ()
+) -> Beginning:
+    """`needed` of them begin: all of `all_of` first, then by how far logs reach, and `last` behind."""
     ordered = sorted(voters, key=lambda voter: voter.reaches, reverse=True)
-    ordered.sort(key=lambda voter: voter.server not in all_of)
+    ordered.sort(key=lambda voter: (voter.server not in all_of, voter.server in last))
     names = tuple(voter.server for voter in ordered)
     return Beginning(names[:needed], names[needed:])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from orchestrator.moves.within_cluster.margin import LeftOut
 from orchestrator.moves.within_cluster.quorum.effects import (
     FormQuorum,
     RecordGeneration,
@@ -13,6 +14,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     VotersStopped,
 )
 from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back, voters_listed
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -23,7 +25,7 @@ from orchestrator.topology.model import Cluster
 def form_quorum(
     book: Runbook,
     cluster: str,
-    voters: VotersSeen,
+    part: TakingPart,
     lost: Sequence[str],
     quorum: Quorum,
     *,
@@ -31,15 +33,16 @@ def form_quorum(
 ) -> tuple[Handle[VotersStopped], Handle[object]]:
     """All survivors stopped, all files changed, the one that has most started with just enough others.
 
-    Returns the handles of their stop, and of the quorum. `voters`: those that are left. What somebody has
-    begun, and not brought to its end, is gone on with: his record has the files as they were.
+    Returns the handles of their stop, and of the quorum. `part`: those that are left, and take part. What
+    somebody has begun, and not brought to its end, is gone on with: his record has the files as they were.
     """
+    voters, left_out = part.voters, part.left_out
     kept = {name: voters.voters[name].number for name in sorted(voters.voters)}
     sites, generation = _sites(voters.voters.values()), quorum.generation + 1
     files = {name: left_alone(voters.voters[name], kept.values()) for name in kept}
     if quorum.forced is not None:
         files, generation = dict(quorum.forced.files), quorum.generation
-    left_out = addresses_left_out(voters.voters.values(), quorum)
+    lost_at = addresses_lost(voters.voters.values(), quorum, left_out)
     recorded = book.add(
         RecordGeneration(
             cluster=cluster,
@@ -48,7 +51,8 @@ def form_quorum(
             kept=kept,
             files=files,
             left=sites,
-            lost=left_out,
+            lost=lost_at,
+            left_out={site: tuple(ids) for site, ids in left_out.items()},
         ),
         after=after,
     )
@@ -64,16 +68,19 @@ def form_quorum(
             files=files,
             stopped=(stopped,),
             needed=len(kept) // 2 + 1,
-            lost=left_out,
+            lost=lost_at,
         )
     )
     return stopped, formed
 
 
-def addresses_left_out(voters: Iterable[Voter], quorum: Quorum) -> tuple[str, ...]:
-    """Of the voters that files name, or did as it was recorded, and of which none is among these."""
+def addresses_lost(voters: Iterable[Voter], quorum: Quorum, left_out: LeftOut) -> tuple[str, ...]:
+    """Of the voters that files name, or did as it was recorded, and of which none is among these.
+
+    Not of those that are left out of sites that go on: they may run, and decide nothing.
+    """
     listed = {number: address for voter in voters for number, address in voters_listed(voter).items()}
-    here = {voter.number for voter in voters}
+    here = {voter.number for voter in voters} | {number for ids in left_out.values() for number in ids}
     recorded = quorum.forced.lost if quorum.forced is not None else ()
     return tuple(sorted({*recorded, *(address for number, address in listed.items() if number not in here)}))
 
@@ -81,18 +88,18 @@ def addresses_left_out(voters: Iterable[Voter], quorum: Quorum) -> tuple[str, ..
 def start_rest(
     book: Runbook,
     cluster: str,
-    voters: VotersSeen,
+    part: TakingPart,
     stopped: Handle[VotersStopped],
     after: Sequence[Handle[object]],
 ) -> None:
     """The survivors that did not begin."""
-    every = voters.voters.values()
+    every = part.voters.voters.values()
     rest = StartRest(
         cluster=cluster,
         sites=_sites(every),
         stopped=(stopped,),
         needed=len(every) // 2 + 1,
-        lost=addresses_left_out(every, Quorum()),
+        lost=addresses_lost(every, Quorum(), part.left_out),
     )
     book.add(rest, after=[behind(*after, because="they follow whoever leads")])
 
@@ -101,7 +108,7 @@ def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quoru
     """Those of a quorum of survivors that do not run."""
     every = voters.voters.values()
     servers = _names([voter for voter in every if not voter.runs])
-    lost = addresses_left_out(every, quorum)
+    lost = addresses_lost(every, quorum, quorum.left_out)
     book.add(StartRest(cluster=cluster, sites=_sites(every), servers=servers, lost=lost))
 
 
@@ -114,6 +121,8 @@ def restore_quorum(
     kept, digests = quorum.forced.kept, quorum.formed.files
     ours = [voter for voter in voters.voters.values() if voter.server in kept]
     others = [voter for voter in voters.voters.values() if voter.server not in kept]
+    out = {number for ids in quorum.left_out.values() for number in ids}
+    last = _names([voter for voter in others if voter.number in out])
     files = {name: put_back(change, digests[name]) for name, change in quorum.forced.files.items()}
     returned = book.add(
         StopVoters(cluster=cluster, sites=_sites(others), servers=_names(others)), id="stop-returned-voters"
@@ -123,7 +132,8 @@ def restore_quorum(
         StopVoters(cluster=cluster, sites=_sites(ours), servers=_names(ours)),
         after=[behind(returned, because=because)],
     )
-    sites, needed = _sites(voters.voters.values()), needed_together(described, len(ours), len(others))
+    returned_count = len(others) - len(last)
+    sites, needed = _sites(voters.voters.values()), needed_together(described, len(ours), returned_count)
     whole = book.add(
         RestoreQuorum(
             cluster=cluster,
@@ -133,10 +143,16 @@ def restore_quorum(
             stopped=(stopped, returned),
             needed=needed,
             all_of=_names(ours),
+            last=last,
         )
     )
     rest = StartRest(
-        cluster=cluster, sites=sites, stopped=(stopped, returned), needed=needed, all_of=_names(ours)
+        cluster=cluster,
+        sites=sites,
+        stopped=(stopped, returned),
+        needed=needed,
+        all_of=_names(ours),
+        last=last,
     )
     return book.add(rest, after=[behind(whole, because="they follow whoever leads")])
 

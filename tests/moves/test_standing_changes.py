@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.moves.within_cluster.standing_changes import standing_changes, standing_changes_told
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.facts_within_clusters import MinInsyncLowered, MirrorHalted, QuorumForced
-from orchestrator.runs.standing_changes import standing_changes, standing_changes_told
 from orchestrator.runs.within_clusters import Evacuated, Quorum
 
 _LOWERED = MinInsyncLowered(cluster="main", sites=("dc1",), before={"orders": None}, lowered={"orders": 2})

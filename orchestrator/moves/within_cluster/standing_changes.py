@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from orchestrator.moves.within_cluster.quorum.taking_part import in_words
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
@@ -16,6 +17,7 @@ _KEYS = (
     "sites_off",
     "services_stopped",
     "quorum_without",
+    "voters_left_out",
     "applications_at",
     "mirrors_halted",
 )
@@ -26,8 +28,9 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
 
     `evacuated`, `sites_off`, `quorum_without`: names of sites; `reordered`: replicas stand in another order
     than before; `lowered`: `min.insync.replicas` by topic; `services_stopped`: names of servers;
-    `applications_at`: the site of each program that runs elsewhere than the file has it; `mirrors_halted`:
-    targets of mirrors that stand since an unclean election.
+    `voters_left_out`: by another site the ids of its voters that are none; `applications_at`: the site of
+    each program that runs elsewhere than the file has it; `mirrors_halted`: targets of mirrors that stand
+    since an unclean election.
     """
     if state is None:
         return dict.fromkeys(_KEYS)
@@ -41,6 +44,7 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
         "sites_off": list(state.sites_off.get(cluster, ())),
         "services_stopped": sorted(state.services_stopped.get(cluster, ())),
         "quorum_without": list(quorum.without) if quorum else [],
+        "voters_left_out": {dc: list(ids) for dc, ids in quorum.left_out.items()} if quorum else {},
         "applications_at": {program: placed.site for program, placed in at.items()},
         "mirrors_halted": [halted.target for halted in state.mirrors_halted.get(cluster, ())],
     }
@@ -60,8 +64,8 @@ def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[
         yield f"{listed(changes['sites_off'])} is off: guards there start no server before {back}"
     if changes["services_stopped"]:
         yield f"services stopped: {listed(changes['services_stopped'])}; {back} starts those that ran"
-    if changes["quorum_without"]:
-        yield f"the metadata quorum is without {listed(changes['quorum_without'])}; {back} makes it whole"
+    if lost := [*changes["quorum_without"], *in_words(changes["voters_left_out"])]:
+        yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
     if changes["applications_at"]:
         rows = listed(f"{program} at {site}" for program, site in changes["applications_at"].items())
         yield f"applications elsewhere: {rows}; {back} brings them home"
