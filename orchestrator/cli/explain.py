@@ -1,4 +1,4 @@
-"""`dcctl explain`: what the loss of a data centre, of several or of a broker would mean."""
+"""`dcctl explain`: what the loss of a data centre, of several, of a rack or of a broker would mean."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def explain(
         [],
         "--lose",
         metavar="A[,B…]",
-        help="Also lose these together: data centres (dc1,dc2), servers (dc1/broker-1). Can be repeated.",
+        help="Also lose these together: data centres (dc1,dc2), racks (dc1/rack-a), servers (dc1/broker-1). "
+        "Can be repeated.",
     ),
-    nodes: bool = typer.Option(False, "--nodes", help="Also lose each broker."),
+    nodes: bool = typer.Option(False, "--nodes", help="Also lose each rack, and each broker."),
     as_json: bool = JSON,
     style: str = typer.Option(
         "text", "--format", metavar="text|markdown", help="How to show it; markdown is for documentation."
@@ -45,7 +46,13 @@ def explain(
     from orchestrator.cli.patterns_view import pattern_lines
     from orchestrator.errors import UsageError
     from orchestrator.topology.durability.analysis import explain_topology
-    from orchestrator.topology.durability.losses import broker_losses, distinct, loss_of, single_losses
+    from orchestrator.topology.durability.losses import (
+        broker_losses,
+        distinct,
+        loss_of,
+        rack_losses,
+        single_losses,
+    )
     from orchestrator.topology.durability.reading import readings
     from orchestrator.topology.pattern_matching import patterns_as_json
 
@@ -54,7 +61,8 @@ def explain(
         raise UsageError(f"--format {style}", "there is no such format", "take text or markdown")
     topology = given_topology(file)
     asked = [loss_of(topology, [name.strip() for name in names.split(",")]) for names in lose]
-    losses = [*asked, *single_losses(topology), *(broker_losses(topology) if nodes else ())]
+    parts = (*rack_losses(topology), *broker_losses(topology)) if nodes else ()
+    losses = [*asked, *single_losses(topology), *parts]
     found = explain_topology(topology, distinct(losses))
     patterns = patterns_as_json(
         topology.replication, {name: topology.names_at(name) for name in topology.clusters}
@@ -64,9 +72,9 @@ def explain(
     if any(len(cluster.datacenters) > 1 for cluster in topology.clusters.values()):
         # What plans reads more than a file tells, and takes its time to be imported.
         from orchestrator.moves.within_cluster.foreseen import foreseen_of
-        from orchestrator.verbs.registration import PARTICIPANTS
+        from orchestrator.verbs.registration import who_can_move
 
-        procedures = foreseen_of(topology, found, PARTICIPANTS)
+        procedures = foreseen_of(topology, found, who_can_move(topology)[0])
 
     read = readings(topology)
     beside = {"patterns": patterns, "reading": [one.as_json() for one in read]}

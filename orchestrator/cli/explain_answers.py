@@ -73,7 +73,7 @@ class ClusterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one loss means; or each of several brokers, where it means the same.
+    """What one loss means; or each of several racks or brokers, where it means the same.
 
     `sentence` is the whole answer for somebody in a hurry. `severity` is 0 where nothing is lost and
     nothing waits for a person, 1 where something may be lost or has to be done, 2 where it cannot be.
@@ -91,11 +91,11 @@ class Answer:
 
 
 def answers_of(found: Durability, procedures: Mapping[Lost, Foreseen] = _NONE) -> tuple[Answer, ...]:
-    """The answers in order; brokers whose loss means the same share one."""
+    """The answers in order; racks whose loss means the same share one, and so do brokers."""
     gathered: dict[object, list[LossFate]] = {}
     for loss in found.losses:
-        is_broker = len(loss.lost) == 1 and "/" in loss.lost[0]
-        gathered.setdefault(_key(_nameless(loss) if is_broker else loss), []).append(loss)
+        is_part = len(loss.lost) == 1 and "/" in loss.lost[0]
+        gathered.setdefault(_key(_nameless(loss) if is_part else loss), []).append(loss)
     answers = ((losses[0].lost, _answer(losses)) for losses in gathered.values())
     return tuple(replace(answer, procedure=_in_words(procedures.get(lost))) for lost, answer in answers)
 
@@ -182,19 +182,19 @@ def _key(loss: LossFate) -> object:
 
 
 def _nameless(loss: LossFate) -> LossFate:
-    """The loss of one broker as that of any other."""
-    place = re.compile(rf"\bon {re.escape(loss.lost[0])}(?![\w/.-])")
+    """The loss of one broker as that of any other, or of one rack."""
+    place = re.compile(rf"\b(on|in)(?: rack)? {re.escape(loss.lost[0])}(?![\w/.-])")
     known: dict[TopicFate, TopicFate] = {}
 
     def nameless(fate: TopicFate) -> TopicFate:
         if fate not in known:
-            known[fate] = replace(fate, reason=place.sub("on it", fate.reason))
+            known[fate] = replace(fate, reason=place.sub(r"\1 it", fate.reason))
         return known[fate]
 
     clusters = {
         name: ClusterFate(
             cluster.control_plane,
-            place.sub("on it", cluster.reason),
+            place.sub(r"\1 it", cluster.reason),
             {topic: nameless(fate) for topic, fate in cluster.topics.items()},
         )
         for name, cluster in loss.clusters.items()

@@ -131,22 +131,9 @@ def _as_json(name: str, part: Part[Placement], state: Part[CoordinationState]) -
     from dataclasses import asdict
 
     from orchestrator.moves.within_cluster.preferred import NO_LEADER, displaced, leads_by_broker
+    from orchestrator.moves.within_cluster.standing_changes import standing_changes
 
-    away = state.value.evacuated.get(name) if state.value else None
-    lowered = state.value.lowered.get(name) if state.value else None
-    recorded = {
-        "evacuated": None if state.value is None else list(away.sites if away else ()),
-        "lowered": None if state.value is None else dict(lowered.lowered if lowered else {}),
-        "sites_off": None if state.value is None else list(state.value.sites_off.get(name, ())),
-        "services_stopped": None
-        if state.value is None
-        else sorted(state.value.services_stopped.get(name, ())),
-        "quorum_without": None if state.value is None else _quorum_without(name, state.value),
-        "applications_at": None
-        if state.value is None
-        else {program: placed.site for program, placed in state.value.applications_at.get(name, {}).items()},
-        "recorded_problem": state.problem,
-    }
+    recorded = {**standing_changes(state.value, name), "recorded_problem": state.problem}
     if part.value is None:
         return {"problem": part.problem, "brokers": None, "elsewhere": None, **recorded}
     return {
@@ -193,43 +180,9 @@ def _render(
 
 def _recorded(name: str, state: Part[CoordinationState]) -> Iterator[str]:
     """What stands changed for a while, and by which command it is put back."""
-    from orchestrator.topology.verbs import put_back_command
-    from orchestrator.wording import listed
+    from orchestrator.moves.within_cluster.standing_changes import standing_changes, standing_changes_told
 
-    back = put_back_command(name)
     if state.value is None:
         yield f"whether a site is evacuated, or a setting lowered, is not known: {state.problem}"
         return
-    if away := state.value.evacuated.get(name):
-        said = (
-            f"evacuated: {listed(away.sites)}"
-            if away.sites
-            else "replicas stand in another order than before"
-        )
-        yield f"{said}; {back} puts leaders back"
-    if lowered := state.value.lowered.get(name):
-        rows = listed(f"{topic} {wanted}" for topic, wanted in lowered.lowered.items())
-        without = f"min.insync.replicas lowered without {listed(lowered.sites)}"
-        yield f"{without}: {rows}; {back} puts it back"
-    if off := state.value.sites_off.get(name):
-        yield f"{listed(off)} is off: guards there start no server before {back}"
-    if stopped := state.value.services_stopped.get(name):
-        yield f"services stopped: {listed(sorted(stopped))}; {back} starts those that ran"
-    if lost := [*_quorum_without(name, state.value), *_voters_left_out(name, state.value)]:
-        yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
-    if at := state.value.applications_at.get(name):
-        rows = listed(f"{program} at {placed.site}" for program, placed in at.items())
-        yield f"applications elsewhere: {rows}; {back} brings them home"
-
-
-def _voters_left_out(name: str, state: CoordinationState) -> list[str]:
-    """In words, voters that are left out of it though others of their site are not."""
-    from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
-
-    return left_out_in_words(state.quorums[name].left_out) if name in state.quorums else []
-
-
-def _quorum_without(name: str, state: CoordinationState) -> list[str]:
-    """Sites that are left out of the metadata quorum of a cluster, as it stands changed."""
-    quorum = state.quorums.get(name)
-    return [] if quorum is None else list(quorum.without)
+    yield from standing_changes_told(standing_changes(state.value, name), name)

@@ -23,7 +23,9 @@ BACKEND = typer.Option(
     "process", "--backend", metavar="NAME", help="What runs the servers: process, or what a package brings."
 )
 _TARGET = typer.Argument(
-    ..., metavar="DC[/SERVER]", help="A data centre of the topology, or a server there: `west/broker-1`."
+    ...,
+    metavar="DC[/NAME]",
+    help="A data centre of the topology, or a server or rack there: `west/broker-1`, `west/rack-a`.",
 )
 
 
@@ -114,23 +116,31 @@ def status(name: str | None = _NAME, as_json: bool = JSON) -> None:
 
 
 def kill(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Lose a data centre: everything ends at once, its disks are out of reach. Or end one of its servers."""
+    """Lose a data centre: everything ends at once, its disks are out of reach. Or end a server or a rack."""
     simulation = _opened(name, "kill")
     host, servers = simulation.meant(target)
     was_killed = host.state == "killed"
     host.kill(servers)
     _emit_fault(
-        simulation, target, as_json, f"{target} was lost already" if was_killed else f"{target} is lost"
+        simulation,
+        target,
+        as_json,
+        f"{target} was lost already" if was_killed else f"{target} is lost",
+        servers,
     )
 
 
 def pause(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Freeze a data centre, or one of its servers: it stands still and answers nothing."""
+    """Freeze a data centre, one of its servers, or those of a rack: it stands still and answers nothing."""
     simulation = _opened(name, "pause")
     host, servers = simulation.meant(target)
     host.pause(servers)
     _emit_fault(
-        simulation, target, as_json, f"{target} stands still; `dcctl sim resume {target}` lets it go on"
+        simulation,
+        target,
+        as_json,
+        f"{target} stands still; `dcctl sim resume {target}` lets it go on",
+        servers,
     )
 
 
@@ -139,11 +149,11 @@ def resume(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON
     simulation = _opened(name)
     host, servers = simulation.meant(target)
     host.resume(servers)
-    _emit_fault(simulation, target, as_json, f"{target} goes on")
+    _emit_fault(simulation, target, as_json, f"{target} goes on", servers)
 
 
 def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSON) -> None:
-    """Switch a lost data centre or server on again, its disks included; one that is up is lost first."""
+    """Switch a lost data centre, rack or server on again, its disks included; what is up is lost first."""
     from orchestrator.cli.output import speak_of
     from orchestrator.cli.progress import Narrator
 
@@ -154,7 +164,7 @@ def restart(target: str = _TARGET, name: str | None = _NAME, as_json: bool = JSO
         if running := [server for server in servers if host.states().get(server) == "RUNNING"]:
             host.kill(running)
         host.start(servers)
-        _emit_fault(simulation, target, as_json, f"{target} starts")
+        _emit_fault(simulation, target, as_json, f"{target} starts", servers)
         return
     with Narrator() as narrator:
         narrator.stage(target, "starting")
@@ -278,16 +288,20 @@ def _opened(name: str | None, fault: FaultKind | None = None) -> Simulation:
     return simulation
 
 
-def _emit_fault(simulation: Simulation, target: str, as_json: bool, summary: str) -> None:
+def _emit_fault(
+    simulation: Simulation, target: str, as_json: bool, summary: str, servers: Sequence[str] | None = None
+) -> None:
+    """`servers`: those that the target means, where it is no whole data centre."""
     from orchestrator.cli.output import emit
 
-    entries = [entry for entry in simulation.history.entries() if entry["target"] == target]
+    dc, _, name = target.partition("/")
+    targets = {target} if servers is None else {f"{dc}/{server}" for server in servers}
+    entries = [entry for entry in simulation.history.entries() if entry["target"] in targets]
     data: dict[str, Any] = {"simulation": simulation.name}
-    dc, _, server = target.partition("/")
     if dc in simulation.sites:
         data |= {"dc": dc, "state": simulation.site(dc).state}
-    if server:
-        data["server"] = server
+    if servers is not None:
+        data |= {"server": name} if name in servers else {"rack": name, "servers": list(servers)}
     if entries:
         data["fault"] = entries[-1]
         summary += f" ({entries[-1]['detail']})" if entries[-1]["detail"] else ""

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.cli.tables import Rows
-from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
+from orchestrator.moves.within_cluster.standing_changes import standing_changes_told
 from orchestrator.ports.clock import utc_text
-from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed, plural, short_age
 
 _WORST = 8
@@ -60,15 +59,15 @@ def _margin_in_short(status: Mapping[str, Any]) -> str:
     if status["margin"] is None:
         return "what the next loss would stop is not known"
     sites = {row["site"] for row in status["sites"]}
-    alone = [name for one in status["margin"] for name in one["next"] if name not in sites]
+    racks = {f"rack {row['rack']}" for site in status["sites"] for row in site["racks"]}
+    names = [name for one in status["margin"] for name in one["next"]]
+    alone = [name for name in names if name not in sites | racks]
     if alone:
         return f"the loss of one server would stop something: {listed(alone)}"
-    names = [name for one in status["margin"] for name in one["next"]]
-    return (
-        f"no server's loss stops anything; the loss of a site does: {listed(names)}"
-        if names
-        else ("no loss of one server or site stops anything")
-    )
+    if not names:
+        return "no loss of one server or site stops anything"
+    kinds = "rack or site" if racks.intersection(names) else "site"
+    return f"no server's loss stops anything; the loss of a {kinds} does: {listed(names)}"
 
 
 def render_cluster(status: Mapping[str, Any], console: Console, *, full: bool) -> None:
@@ -111,6 +110,9 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
         if is_down(site) and not site["off"]:
             words = f"dcctl failover FILE --attest-down {site['site']} --dry-run"
             yield f"{site['site']}: no broker is up; if it is down: {words}"
+        for rack in site["racks"]:
+            if rack["brokers_up"] == 0 < rack["brokers"]:
+                yield f"{site['site']}: no broker of rack {rack['rack']} is up"
     rows = status["partitions"] or {}
     for key, what in _ROWS:
         if rows.get(key):
@@ -126,16 +128,8 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
 
 def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     """What stands changed until a failback; guards that hold their servers, or all of them."""
-    elsewhere, lowered = status["applications_at"] or {}, status["lowered"] or {}
-    for what, told in (
-        ("the metadata quorum is without", status["quorum_without"]),
-        ("it is also without", left_out_in_words(status["voters_left_out"] or {})),
-        ("min.insync.replicas lowered:", [f"{name} {value}" for name, value in lowered.items()]),
-        ("applications elsewhere:", [f"{program} at {site}" for program, site in elsewhere.items()]),
-        ("services stopped and disabled:", status["services_stopped"]),
-    ):
-        if told:
-            yield f"{what} {listed(told)}: {put_back_command(status['cluster'])}"
+    if status["lowered"] is not None:
+        yield from standing_changes_told(status, status["cluster"])
     for guard in status["guards"] or ():
         if full or guard["state"] == "held":
             yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"

@@ -24,7 +24,7 @@ _OWN_REPLICAS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Which data centres hold how many replicas of each partition.
+    """Which data centres hold how many replicas of each partition; of one with racks, which racks.
 
     `per_dc` says it exactly. Without it they lie as evenly as the brokers allow over `datacenters`.
     `is_explicit`: Kafka's own spread over racks would not see to it, so replicas are assigned one by one.
@@ -208,6 +208,8 @@ def _application_topic(
 
 def _placement(topic: Topic, cluster: Cluster, *, is_copy: bool) -> Placement:
     """Numbers for each data centre are of the cluster where the topic is at home, not of its copies."""
+    if cluster.racks:
+        return Placement(datacenters=tuple(cluster.brokers_per_rack))
     with_brokers = tuple(cluster.brokers_per_dc)
     wanted = {dc: count for dc, count in topic.replicas_per_dc.items() if count} if not is_copy else {}
     if wanted:
@@ -226,7 +228,7 @@ def _own(name: str, cluster: Cluster, config: Mapping[str, str], role: Role) -> 
         partitions=1,
         replicas=min(_own_replicas(cluster), cluster.brokers),
         config=config,
-        placement=Placement(datacenters=tuple(cluster.brokers_per_dc)),
+        placement=Placement(datacenters=tuple(cluster.brokers_per_rack)),
     )
 
 

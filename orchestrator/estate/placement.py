@@ -2,7 +2,7 @@
 
 Kafka spreads replicas over racks by itself when it creates a topic, but it checks no assignment that it is
 given, and never moves one. So its spread is checked afterwards, and a number for each data centre, or a data
-centre left out, is assigned here.
+centre left out, is assigned here. The racks of a data centre that has several stand in its place.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ class Sites:
 def seen_sites(seen: SeenCluster, estate: SeenEstate) -> Sites:
     """Where the servers of one cluster stand."""
     homes, notes = _broker_homes(seen, estate)
-    voters = _voters(seen, estate, homes or {})
+    # Where the inventory has every broker in one data centre, `homes` are racks of it.
+    around = _around_racks(seen, estate)
+    voters = _voters(seen, estate, homes or {}, around)
     brokers = Counter(homes.values()) if homes else Counter({seen.name: len(seen.observed.brokers)})
     brokers, dead = _with_dead(seen, brokers)
     notes = (*notes, *dead)
@@ -45,7 +47,8 @@ def seen_sites(seen: SeenCluster, estate: SeenEstate) -> Sites:
     counted = Counter(voters.values()) if voters else Counter[str]()
     rows = [
         Nodes(
-            dc=dc,
+            dc=around or dc,
+            rack=dc if around and dc != around else None,
             brokers=brokers[dc],
             controllers=counted[dc] if seen.metadata == "kraft" else 0,
             zookeepers=counted[dc] if seen.metadata == "zookeeper" else 0,
@@ -55,7 +58,7 @@ def seen_sites(seen: SeenCluster, estate: SeenEstate) -> Sites:
     ]
     return Sites(
         tuple(rows),
-        _combined(seen, len(rows)) if voters is not None else None,
+        _combined(seen, len({row.dc for row in rows})) if voters is not None else None,
         is_hierarchical,
         homes is not None,
         voters is not None,
@@ -85,7 +88,9 @@ def _broker_homes(seen: SeenCluster, estate: SeenEstate) -> tuple[dict[int, str]
     if len(estate.clusters) > 1:
         return _home_of_mirrored(seen, estate, named)
     if named and set(racks.values()) == named:
-        note = f"each rack of {seen.name} is taken for a data centre: {', '.join(sorted(named))}"
+        around = _around_racks(seen, estate)
+        taken = f"one of {around}, where the inventory has all brokers" if around else "a data centre"
+        note = f"each rack of {seen.name} is taken for {taken}: {', '.join(sorted(named))}"
         return {number: str(rack) for number, rack in racks.items()}, (note,) if len(named) > 1 else ()
     by_host = {number: estate.dc_of_host.get(host) for number, host in seen.hosts.items()}
     if by_host and None not in by_host.values():
@@ -93,6 +98,18 @@ def _broker_homes(seen: SeenCluster, estate: SeenEstate) -> tuple[dict[int, str]
     lacking = sorted(number for number, rack in racks.items() if rack is None)
     said = f"brokers {', '.join(map(str, lacking))} have no rack" if lacking else "its racks cannot be names"
     return None, (f"{seen.name}: {said}; all is written as one data centre: unknown [racks]",)
+
+
+def _around_racks(seen: SeenCluster, estate: SeenEstate) -> str | None:
+    """The one data centre that the inventory has around several racks, and all voters, of an only cluster."""
+    racks = {broker.rack for broker in seen.observed.brokers}
+    by_host = {estate.dc_of_host.get(host) for host in seen.hosts.values()}
+    by_host |= {estate.dc_of_host.get(host) for host in seen.voter_hosts.values()} - {None}
+    is_one = len(estate.clusters) == len(by_host) == 1 and len(racks) > 1
+    if not is_one or not all(rack is not None and _NAME.fullmatch(rack) for rack in racks):
+        return None
+    (site,) = by_host
+    return None if site in racks else site
 
 
 def _home_of_mirrored(
@@ -117,12 +134,15 @@ def _home_of_mirrored(
     return {broker.broker_id: home for broker in seen.observed.brokers}, notes
 
 
-def _voters(seen: SeenCluster, estate: SeenEstate, homes: Mapping[int, str]) -> dict[int, str] | None:
-    """Data centre of each voter; None where any of them is not known."""
+def _voters(
+    seen: SeenCluster, estate: SeenEstate, homes: Mapping[int, str], around: str | None
+) -> dict[int, str] | None:
+    """Data centre, or rack, of each voter; None where any of them is not known."""
     quorum = seen.observed.quorum
     if quorum is None or not quorum.voters:
         return None
-    by_host = {**_dc_of_hosts(seen, homes), **estate.dc_of_host}
+    by_broker = _dc_of_hosts(seen, homes)
+    by_host = {**estate.dc_of_host, **by_broker} if around else {**by_broker, **estate.dc_of_host}
     found = {}
     for voter in quorum.voters:
         is_broker = quorum.kind == "kraft" and voter in homes

@@ -202,7 +202,7 @@ def _topics(
 ) -> list[Topic]:
     found = []
     for name, seen in estate.clusters.items():
-        is_stretched = len(sites[name].rows) > 1 and sites[name].has_racks
+        is_stretched = len({row.dc for row in sites[name].rows}) > 1 and sites[name].has_racks
         homes = (
             {b.broker_id: b.rack for b in seen.observed.brokers if b.rack is not None} if is_stretched else {}
         )
@@ -285,7 +285,7 @@ def _layout(sites: dict[str, Sites], mirrors: Sequence[Replication]) -> Layout:
             return "active-active"
         return "aggregation" if len(sources) > 1 and not sources & targets else "active-passive"
     (only,) = sites.values()
-    with_brokers = sum(1 for row in only.rows if row.brokers)
+    with_brokers = len({row.dc for row in only.rows if row.brokers})
     if with_brokers <= 1:
         return "one-location"
     if with_brokers == 2:

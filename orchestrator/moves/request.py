@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.fence import Fenced, fenced
+from orchestrator.topology.durability.losses import servers_of
 from orchestrator.topology.model import Replication, Topology
 from orchestrator.topology.standby import standbys_of
 
@@ -118,7 +119,13 @@ def refuse_unknown_cluster(topology: Topology, name: str, said: str) -> None:
 
 
 def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
-    """The same for a data centre."""
+    """The same for a data centre. Of a rack or a server that is attested to be down no failover is made."""
+    if said == "--attest-down" and any(
+        name in (server.rack_path, server.path) for server in servers_of(topology)
+    ):
+        problem = "is a part of a data centre: failover has nothing to do for it, others lead what it has led"
+        hint = f"dcctl explain FILE --lose {name} says what its loss means, dcctl status FILE how it stands"
+        raise UsageError(f"{said} {name}", problem, hint)
     _refuse_unknown(name, said, "data centre", topology.datacenters)
 
 

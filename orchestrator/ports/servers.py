@@ -7,7 +7,7 @@ real one's docstring says, which each protocol names.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -48,13 +48,15 @@ class TopicDescription:
 class Placement:
     """Every topic of a cluster as it is described, Kafka's own too, and its brokers.
 
-    `living`: brokers that are up. `racks`: of those of them that have one. In ZooKeeper mode one that is down
-    may stand among the replicas in sync for a while.
+    `living`: brokers that are up. `racks`: what those of them tell that have one. `sites`: at which data
+    centres they are: a rack is one, unless a file says otherwise (`Cluster.site_of`). In ZooKeeper mode one
+    that is down may stand among the replicas in sync for a while.
     """
 
     topics: Mapping[str, TopicDescription]
-    racks: Mapping[int, str]
+    sites: Mapping[int, str]
     living: frozenset[int]
+    racks: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def partition_count(self) -> int:

@@ -141,7 +141,7 @@ def _unknown_parts(s: ReconcileSituation, name: str, cluster: ObservedCluster | 
 
 
 def _brokers_alive(s: ReconcileSituation) -> GateResult:
-    limit = "where replicas are to be placed, every broker of the file is alive, in its data centre"
+    limit = "where replicas are to be placed, every broker of the file is alive, in its data centre and rack"
     wrong = []
     seen = 0
     for name, cluster in s.topology.clusters.items():
@@ -150,7 +150,7 @@ def _brokers_alive(s: ReconcileSituation) -> GateResult:
             continue
         seen += len(observed.brokers)
         if s.placing(name):
-            wrong += _wrong_brokers(name, cluster.brokers_per_dc, observed)
+            wrong += _wrong_brokers(name, cluster.brokers_per_rack, observed)
     return gate_result(
         "brokers-alive",
         "refused" if wrong else "ok",
@@ -161,15 +161,15 @@ def _brokers_alive(s: ReconcileSituation) -> GateResult:
     )
 
 
-def _wrong_brokers(name: str, per_dc: Mapping[str, int], observed: ObservedCluster) -> list[str]:
-    if len(per_dc) == 1:
-        (wanted,) = per_dc.values()
+def _wrong_brokers(name: str, per_rack: Mapping[str, int], observed: ObservedCluster) -> list[str]:
+    if len(per_rack) == 1:
+        (wanted,) = per_rack.values()
         has = len(observed.brokers)
         return [f"{name} has {has} of {wanted} brokers"] if has < wanted else []
-    found = {dc: sum(broker.rack == dc for broker in observed.brokers) for dc in per_dc}
-    wrong = [f"{name} has {found[dc]} of {wanted} brokers in {dc}" for dc, wanted in per_dc.items()
-             if found[dc] < wanted]  # fmt: skip
-    lost = [b for b in observed.brokers if b.rack not in per_dc]
+    found = {rack: sum(broker.rack == rack for broker in observed.brokers) for rack in per_rack}
+    wrong = [f"{name} has {found[rack]} of {wanted} brokers in {rack}" for rack, wanted in per_rack.items()
+             if found[rack] < wanted]  # fmt: skip
+    lost = [b for b in observed.brokers if b.rack not in per_rack]
     return wrong + [f"{name}: broker {b.broker_id} has rack {b.rack or 'none'}" for b in lost]
 
 

@@ -260,11 +260,11 @@ def _compare(
 
 
 def _racks(topology: Topology, name: str, found: ObservedCluster) -> dict[int, str | None]:
-    """Data centre of each broker. Inside one data centre nobody has to say it."""
-    per_dc = topology.clusters[name].brokers_per_dc
-    if len(per_dc) == 1:
-        return dict.fromkeys(found.racks, next(iter(per_dc)))
-    return found.racks
+    """Data centre of each broker, or its rack where the file has some."""
+    described = topology.clusters[name]
+    if described.racks:
+        return found.racks
+    return {broker: described.site_of(rack) for broker, rack in found.racks.items()}
 
 
 def _denied(

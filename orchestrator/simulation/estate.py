@@ -15,13 +15,14 @@ FIRST_CONTROLLER = 101
 
 @dataclass(frozen=True, slots=True)
 class KafkaNode:
-    """One Kafka server: a broker, a KRaft controller, or both."""
+    """One Kafka server: a broker, a KRaft controller, or both. `rack` is empty where the file names none."""
 
     cluster: str
     dc: str
     node_id: int
     is_broker: bool
     is_controller: bool
+    rack: str = ""
 
     @property
     def program(self) -> str:
@@ -43,6 +44,7 @@ class ZooKeeperNode:
     dc: str
     server_id: int
     weight: int = 1
+    rack: str = ""
 
     @property
     def program(self) -> str:
@@ -62,6 +64,7 @@ class ConnectWorker:
     cluster: str
     dc: str
     number: int
+    rack: str = ""
 
     @property
     def program(self) -> str:
@@ -80,6 +83,7 @@ class CoordinationServer:
 
     dc: str = COORDINATION
     program: str = "zookeeper"
+    rack: str = ""
     purposes: tuple[str, ...] = ("client",)
 
 
@@ -177,15 +181,17 @@ class _Planner:
             numbers[kind] = numbers.get(kind, 0) + 1
             return numbers[kind]
 
-        combined = min(row.brokers, row.controllers) if cluster.is_combined else 0
+        def node(number: int, *, is_broker: bool, is_controller: bool) -> KafkaNode:
+            return KafkaNode(name, row.dc, number, is_broker, is_controller, rack)
+
+        combined, rack = min(row.brokers, row.controllers) if cluster.is_combined else 0, row.rack or ""
         for index in range(row.brokers):
-            self.nodes.append(
-                KafkaNode(name, row.dc, number("broker"), is_broker=True, is_controller=index < combined)
-            )
+            self.nodes.append(node(number("broker"), is_broker=True, is_controller=index < combined))
         for _ in range(row.controllers - combined):
             node_id = FIRST_CONTROLLER - 1 + number("controller")
-            self.nodes.append(KafkaNode(name, row.dc, node_id, is_broker=False, is_controller=True))
+            self.nodes.append(node(node_id, is_broker=False, is_controller=True))
         for _ in range(row.zookeepers):
-            self.zookeepers.append(ZooKeeperNode(name, row.dc, number("zookeeper"), row.zookeeper_weight))
+            own = number("zookeeper")
+            self.zookeepers.append(ZooKeeperNode(name, row.dc, own, row.zookeeper_weight, rack))
         for _ in range(row.connect_workers):
-            self.workers.append(ConnectWorker(name, row.dc, number("worker")))
+            self.workers.append(ConnectWorker(name, row.dc, number("worker"), rack))

@@ -77,7 +77,7 @@ class Simulation:
         return self.sites[dc]
 
     def meant(self, target: str) -> tuple[Host, list[str] | None]:
-        """The host and the program that `DC/PROGRAM` names, or the host and None for a data centre.
+        """The host, and the program or those of the rack that `DC/NAME` means, or None for a data centre.
 
         Raises `SimulationError` for what there is not.
         """
@@ -85,8 +85,11 @@ class Simulation:
         host = self.site(dc)
         if not program:
             return host, None
-        here = {server.program for server, _ in self.estate.endpoints().values() if server.dc == dc}
-        known = sorted(here | host.states().keys())
+        servers = (server for server, _ in self.estate.endpoints().values() if server.dc == dc)
+        here = {server.program: server.rack for server in servers}
+        if rack := [own for own, stands_in in here.items() if stands_in == program]:
+            return host, rack
+        known = sorted({*here, *filter(None, here.values())} | host.states().keys())
         if program not in known:
             raise SimulationError(
                 f"program {target}",

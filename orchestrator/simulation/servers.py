@@ -135,7 +135,7 @@ def _kafka(node: KafkaNode, cluster: Cluster, data: Path) -> dict[str, str]:
     transactions = internal_topic(cluster, TRANSACTIONS_TOPIC)
     shares = internal_topic(cluster, _SHARES_TOPIC)
     return {
-        "broker.rack": node.dc,
+        "broker.rack": node.rack or node.dc,
         **broker_settings(cluster),
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",

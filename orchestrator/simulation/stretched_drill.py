@@ -19,6 +19,7 @@ from orchestrator.errors import (
 from orchestrator.evidence.sites.judged import SiteGone, SitesRehearsed
 from orchestrator.moves.within_cluster.foreseen import foreseen
 from orchestrator.moves.within_cluster.order import brokers_at, led_at
+from orchestrator.moves.within_cluster.quorum.gates import quorum_proven
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -48,7 +49,7 @@ from orchestrator.topology.model import Consumer
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.within_cluster import run_within_cluster
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import who_can_move
 
 KEY = "min.insync.replicas"
 # What comes by itself is waited for as long as a busy machine may need. What does not, in vain: a dead broker
@@ -131,6 +132,7 @@ class StretchedDrill(Drill):
             cluster=self.home,
             attested=(self.site,),
             lower_min_insync=words,
+            accept_unproven=self._is_untried,
             by="drill",
             reason=f"rehearsal of the loss of {self.site}",
         )
@@ -181,7 +183,8 @@ class StretchedDrill(Drill):
         """None where the command had to be given more than once: the steps are those of several plans."""
         if len(plans) > 1:
             return None
-        return foreseen(simulation.topology, self.home, (self.site,), fate, PARTICIPANTS).steps
+        them, _ = who_can_move(simulation.topology)
+        return foreseen(simulation.topology, self.home, (self.site,), fate, them).steps
 
     def _leave_and_return(self, simulation: Simulation, facts: DrillFacts, folder: Path) -> None:
         facts.fault_at_s = at_s = time.time()
@@ -192,6 +195,7 @@ class StretchedDrill(Drill):
             site=self.site,
             power_off=powers_off,
             lower_min_insync=("all",) if powers_off else (),
+            accept_unproven=powers_off and self._is_untried,
             by="drill",
             reason="rehearsal",
         )
@@ -216,6 +220,12 @@ class StretchedDrill(Drill):
                 placed=_placed([result]),
             )
         )
+
+    @property
+    def _is_untried(self) -> bool:
+        """Whether nobody has formed a quorum of such voters yet: that is what a rehearsal is for."""
+        described = self.topology.clusters[self.home]
+        return quorum_proven(self.home, described, is_accepted=False).outcome != "ok"
 
     def _is_left(self, simulation: Simulation) -> bool:
         """Nobody there leads, or where its servers were to be stopped, none of its brokers is up."""
@@ -366,7 +376,12 @@ class StretchedDrill(Drill):
         self._work_on(simulation, "as before")
 
     def _put_back(self, simulation: Simulation, folder: Path) -> None:
-        request = PutBackRequest(cluster=self.home, by="drill", reason="rehearsal of the way back")
+        request = PutBackRequest(
+            cluster=self.home,
+            accept_unproven=self._is_untried,
+            by="drill",
+            reason="rehearsal of the way back",
+        )
         self._run(simulation, request, folder / "failback", again=(GateRefusedError, GateUnknownError))
 
     def _work_on(self, simulation: Simulation, how: str) -> None:

@@ -25,10 +25,12 @@ from orchestrator.topology.kinds import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Nodes:
-    """The servers of one cluster in one data centre."""
+    """The servers of one cluster in one data centre, or in one rack of it."""
 
     dc: Name
     """The data centre where these servers stand."""
+    rack: Name | None = None
+    """The rack, or zone, of one location in which they stand. In other layouts each data centre is a rack."""
     brokers: Count = 0
     """How many brokers."""
     controllers: Count = 0
@@ -39,6 +41,11 @@ class Nodes:
     """The weight of each of these ZooKeeper servers in a hierarchical quorum."""
     connect_workers: Count = 0
     """How many Connect workers, which run the mirrors into this cluster."""
+
+    @property
+    def broker_rack(self) -> str:
+        """What its brokers have as `broker.rack`: their rack, or their data centre where they have none."""
+        return self.rack or self.dc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -91,7 +98,7 @@ class Cluster:
     metadata: Metadata
     """Where its metadata lives: in a KRaft quorum or in ZooKeeper."""
     nodes: tuple[Nodes, ...]
-    """Its servers, a row for each data centre."""
+    """Its servers, a row for each data centre, or for each rack of one."""
     quorum: Literal["hierarchical", "majority"] = "majority"
     """How ZooKeeper's voters are counted: each site's majority in more than half of the sites
     (`hierarchical`), or all together.
@@ -159,6 +166,28 @@ class Cluster:
             if row.brokers:
                 counts[row.dc] = counts.get(row.dc, 0) + row.brokers
         return counts
+
+    @property
+    def racks(self) -> tuple[str, ...]:
+        """The racks that the file names, in file order."""
+        return tuple(dict.fromkeys(row.rack for row in self.nodes if row.rack))
+
+    @property
+    def brokers_per_rack(self) -> dict[str, int]:
+        """How many brokers tell each `broker.rack`, in file order: Kafka spreads replicas over these."""
+        counts: dict[str, int] = {}
+        for row in self.nodes:
+            if row.brokers:
+                counts[row.broker_rack] = counts.get(row.broker_rack, 0) + row.brokers
+        return counts
+
+    def site_of(self, rack: str | None) -> str | None:
+        """The data centre of a broker that tells this rack, or none.
+
+        Where all brokers stand in one, whatever they tell is a rack there; else a rack is a data centre.
+        """
+        sites = self.brokers_per_dc
+        return next(iter(sites)) if len(sites) == 1 else rack or None
 
     @property
     def has_connect(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from orchestrator.moves.within_cluster.margin import (
 )
 from orchestrator.moves.within_cluster.order import assigned, brokers_at, in_one_site, not_in_sync
 from orchestrator.moves.within_cluster.preferred import displaced
+from orchestrator.moves.within_cluster.standing_changes import standing_changes
 from orchestrator.moves.within_cluster.without_site import plan_without
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
 from orchestrator.ports.part import Part
@@ -30,7 +32,7 @@ from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.within_cluster import look_at
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import who_can_move
 from orchestrator.watch.if_lost import would_refuse
 from orchestrator.watch.within_cluster.told import told_of
 
@@ -78,11 +80,7 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
             for dc in described.datacenters
         ],
         "partitions": rows,
-        "quorum_without": None if state is None else list(quorum.without),
-        "voters_left_out": None if state is None else {dc: list(ids) for dc, ids in quorum.left_out.items()},
-        "lowered": None if state is None else _lowered(state, cluster),
-        "applications_at": None if state is None else _elsewhere(state, cluster),
-        "services_stopped": None if state is None else sorted(state.services_stopped.get(cluster, {})),
+        **standing_changes(state, cluster),
         "guards": None if state is None else _guards(state, cluster),
         "control_plane": _only(up.planes(its, cluster)),
         "margin": None if margin is None else margin_as_json(margin),
@@ -98,13 +96,27 @@ def _only(found: set[ControlPlane]) -> ControlPlane | None:
 
 
 def _servers_at(described: Cluster, dc: str, placement: Placement | None, up: VotersUp) -> dict[str, Any]:
-    """Servers at one site by the file, how many of them are up, and how many partitions are led there."""
+    """Servers at one site by the file, how many of them are up, and how many partitions are led there.
+
+    How many of a rack are up is null where one that is up at the site tells no rack.
+    """
     here = frozenset[int]() if placement is None else brokers_at(placement, dc)
+    up_here = here if placement is None else here & placement.living
+    in_racks = Counter(placement.racks.get(broker) for broker in up_here) if placement is not None else None
     led = None if placement is None else sum(one.leader in here for one in assigned(placement))
     return {
         "site": dc,
         "brokers": sum(row.brokers for row in described.nodes if row.dc == dc),
-        "brokers_up": None if placement is None else len(here & placement.living),
+        "brokers_up": None if placement is None else len(up_here),
+        "racks": [
+            {
+                "rack": row.rack,
+                "brokers": row.brokers,
+                "brokers_up": None if in_racks is None or in_racks[None] else in_racks[row.rack],
+            }
+            for row in described.nodes
+            if row.rack and row.dc == dc
+        ],
         "leads": led,
         "voters": voters_by_site(described).get(dc, 0),
         "voters_up": None if dc in up.untold else up.known.get(dc, 0),
@@ -135,15 +147,6 @@ def _partitions(
         "not_preferred": [str(row) for row in displaced(placement) if row.could_lead],
         "stopped": None if wanted is None else list(stopped(placement, wanted)),
     }
-
-
-def _lowered(state: CoordinationState, cluster: str) -> dict[str, int]:
-    lowered = state.lowered.get(cluster)
-    return dict(lowered.lowered) if lowered else {}
-
-
-def _elsewhere(state: CoordinationState, cluster: str) -> dict[str, str]:
-    return {program: placed.site for program, placed in state.applications_at.get(cluster, {}).items()}
 
 
 def _guards(state: CoordinationState, cluster: str) -> list[dict[str, Any]]:
@@ -180,7 +183,7 @@ def _row(topology: Topology, cluster: str, seen: Snapshot, dc: str) -> dict[str,
     """`waits`: topics whose writes wait for the site unless a person says otherwise."""
     row: dict[str, Any] = {"site": dc, "way": "", "steps": [], "waits": [], "lowers": {}, "would_refuse": []}
     try:
-        plan: Plan = plan_without(topology, seen, cluster, dc, PARTICIPANTS)
+        plan: Plan = plan_without(topology, seen, cluster, dc, who_can_move(topology)[0])
     except UsageError as error:
         return {**row, "way": f"{error.subject}: {error.problem}"}
     return {

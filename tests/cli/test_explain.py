@@ -50,6 +50,19 @@ def test_what_is_asked_for_comes_first_and_each_loss_once(capsys: pytest.Capture
     assert sorted([*lost[4:], ["west/broker-2"]]) == sorted(brokers)
 
 
+def test_racks_stand_before_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --nodes each is lost; those that mean the same share an answer, apart from brokers."""
+    file = str(Path(__file__).parents[1] / "topology" / "racks.yaml")
+    assert run(["explain", file, "--nodes", "--json"]) == 0
+    lost = [loss["lost"] for loss in json.loads(capsys.readouterr().out)["losses"]]
+    racks = [f"north/rack-{letter}" for letter in "abc"]
+    assert lost == [["north"], *([rack] for rack in racks), *([f"north/broker-{n}"] for n in range(1, 7))]
+    assert run(["explain", file, "--nodes"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "one of north/rack-a, north/rack-b, north/rack-c main: control plane continues" in out
+    assert "audit: at most 2 of 4 replicas are in it, below" in out
+
+
 def test_text_answers_in_one_sentence_first(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each loss stands before every table."""
     assert run(["explain", EXAMPLE]) == 0

@@ -91,3 +91,15 @@ def test_what_is_left_of_a_stretched_cluster_decides_which_options_there_are(
     file = str(Path(__file__).parents[1] / "layouts" / "stretched-mirrored.yaml")
     assert run(["failover", file, *words.split(), "--yes"]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("part", ["north/rack-b", "north/broker-2"])
+def test_a_rack_or_a_broker_of_one_location_needs_no_failover(
+    part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is to be done; who asks is told where its loss is judged. Nothing is connected to."""
+    file = str(Path(__file__).parents[1] / "topology" / "racks.yaml")
+    assert run(["failover", file, "--attest-down", part, "--yes"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--attest-down {part}: is a part of a data centre: failover has nothing to do for it" in said
+    assert f"--lose {part}" in said

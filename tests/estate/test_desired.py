@@ -184,6 +184,15 @@ def test_placement_is_assigned_only_where_kafka_would_not_see_to_it() -> None:
     assert (kept.datacenters, kept.is_explicit) == (("dc2",), True)
 
 
+def test_inside_one_location_kafka_spreads_over_the_racks() -> None:
+    """Numbers for the data centre, and where copies may lie, say nothing of them."""
+    file = load_topology(Path(__file__).parents[1] / "topology" / "racks.yaml")
+    counted = replace(file.topics[0], replicas_per_dc={"north": 3}, residency=("north",))
+    placement = desired_topics(replace(file, topics=(counted,)), "main")["orders"].placement
+    assert (placement.datacenters, placement.per_dc) == (("rack-a", "rack-b", "rack-c"), {})
+    assert not placement.is_explicit
+
+
 def test_own_topics_of_a_mirror_survive_a_site() -> None:
     """Two copies in each of two sites: three would leave one of them with a single one."""
     topology = active_active()

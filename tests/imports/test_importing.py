@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ClusterError, UsageError
-from orchestrator.estate.observed import ObservedCluster, ObservedConnector, ObservedEstate
+from orchestrator.estate.observed import ObservedCluster, ObservedConnector, ObservedEstate, ObservedQuorum
 from orchestrator.imports.live.run import topology_text
 from orchestrator.imports.seen import SeenEstate
 from orchestrator.imports.topology import imported_topology
@@ -205,6 +205,24 @@ def test_racks_of_a_mirrored_cluster_are_its_zones() -> None:
     imported = imported_topology(_observed(estate, "west", brokers=zones))
     assert imported.topology.clusters["west"].datacenters == ("west",)
     assert any("zone-1, zone-2, zone-3 of west" in note for note in imported.notes)
+
+
+def test_racks_inside_one_site_of_the_inventory_are_racks() -> None:
+    """Without an inventory nobody can tell them from data centres, and each is taken for one."""
+    racks = with_addresses(load_topology(Path(__file__).parents[1] / "topology" / "racks.yaml"))
+    observed = as_described(racks)
+    first_of_each = ObservedQuorum(kind="kraft", voters=(1, 3, 5))
+    estate = _observed(seen(racks, observed), "main", quorum=first_of_each)
+    estate = replace(estate, dc_of_host=dict.fromkeys(estate.clusters["main"].hosts.values(), "north"))
+    imported = imported_topology(estate)
+    found = check_text(topology_text(imported, "from a test")).valid()
+    assert (found.layout, found.datacenters) == ("one-location", ("north",))
+    assert found.clusters["main"].nodes == racks.clusters["main"].nodes
+    assert found.clusters["main"].unknown == ()
+    assert any("is taken for one of north" in note for note in imported.notes)
+    assert planned(found, observed).facts["differences"] == []
+    alone = imported_topology(replace(estate, dc_of_host={})).topology
+    assert (alone.layout, alone.datacenters) == ("stretched-3dc", ("rack-a", "rack-b", "rack-c"))
 
 
 def test_groups_are_consumers_at_home() -> None:

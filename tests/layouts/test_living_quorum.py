@@ -107,7 +107,7 @@ def test_one_more_voter_may_fail_and_all_vote_once_the_site_is_back(
             after = placed(simulation)
             assert {**settings, "newest": {}}.items() <= own_settings(simulation).items()
             kept = {name: topic for name, topic in after.topics.items() if name != "newest"}
-            assert led_at(Placement(kept, after.racks, after.living)) == led_at(before)
+            assert led_at(Placement(kept, after.sites, after.living)) == led_at(before)
             assert not writer.await_acks(time.time(), _WITHIN_S)
         assert_nothing_is_missing(simulation, "main", writer)
         print(

@@ -48,7 +48,7 @@ ORDERS = TopicDescription(
     replicas=((1, 2), (2, 3), (1, 3), (1, 2)),
     isr=((1, 2), (2, 3), (3,), (1,)),
 )
-PLACED = Placement({"orders": ORDERS}, {1: "dc1", 2: "dc2"}, frozenset({1, 2, 3}))
+PLACED = Placement({"orders": ORDERS}, {1: "dc1", 2: "dc2"}, frozenset({1, 2, 3}), racks={1: "dc1", 2: "dc2"})
 
 
 STRETCHED = Path(__file__).parents[2] / "topologies" / "stretched-2.5dc-kraft.yaml"
@@ -92,7 +92,7 @@ def put_back_plan() -> Plan:
 
 def site_loss_plan() -> Plan:
     """Broker 1 is gone with its site, and a topic is lowered."""
-    gone = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
+    gone = replace(AT_REST, living=frozenset({2, 3}), sites={2: "dc2", 3: "dc2"})
     request = SiteLossRequest(cluster="main", attested=("dc1",), lower_min_insync=("all",))
     return plan_site_loss(load_topology(STRETCHED), seen(gone, name="main"), request, PARTICIPANTS)
 
@@ -108,7 +108,7 @@ def put_back_after_a_loss(guards: dict[str, str], placement: Placement | None) -
     return plan_put_back(topology(), picture, PutBackRequest(cluster="west"), PARTICIPANTS)
 
 
-WITHOUT_DC1 = replace(AT_REST, living=frozenset({2, 3}), racks={2: "dc2", 3: "dc2"})
+WITHOUT_DC1 = replace(AT_REST, living=frozenset({2, 3}), sites={2: "dc2", 3: "dc2"})
 
 
 def test_servers_of_a_lost_site_run_again_before_what_waits_for_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,33 @@ def test_survivors_are_the_whole_quorum(layout: str) -> None:
     assert {name for names in rows for name in names} == {"broker 3", "broker 4", "dc2"}
     rows = found(layout, alone, {"dc2": 2}, wanted=1, quorum=quorum)
     assert {name for names in rows for name in names} == {"a voter at dc2", "dc2"}
+
+
+def in_racks(
+    isr: tuple[int, ...], living: tuple[int, ...], voters: int, *, combined: bool = True
+) -> dict[tuple[str, ...], tuple[str | None, tuple[str, ...]]]:
+    """One location of three racks with two brokers and one controller each; the partition has four replicas."""
+    topology = load_topology(ROOT / "tests" / "topology" / "racks.yaml")
+    topology = replace(topology, clusters={"main": replace(topology.clusters["main"], combined=combined)})
+    racks = {number: f"rack-{rack}" for number, rack in enumerate("aabbcc", 1) if number in living}
+    topic = TopicDescription("orders", "id", (isr[0],), ((1, 3, 5, 2),), (isr,))
+    sites = dict.fromkeys(living, "north")
+    placement = Placement({"orders": topic}, sites, frozenset(living), racks)
+    rows = margin_now(topology, "main", placement, {"orders": 3}, voting={"north": voters}, quorum=Quorum())
+    return {row.names: (row.control_plane, row.topics) for row in rows}
+
+
+@pytest.mark.parametrize("combined", [True, False])
+def test_a_rack_takes_its_brokers_and_its_voters_along(combined: bool) -> None:
+    """Of four replicas one rack has two, and three are wanted; of three voters one may go."""
+    whole = in_racks((1, 3, 5, 2), (1, 2, 3, 4, 5, 6), 3, combined=combined)
+    assert whole == {("rack rack-a",): (None, ("orders",))}
+
+
+def test_a_rack_is_lost() -> None:
+    """Writes wait already; of the two voters that are left each is needed, and each other rack has one."""
+    rows = in_racks((3, 5), (3, 4, 5, 6), 2, combined=False)
+    assert rows == {("a voter at north", "rack rack-b", "rack rack-c"): ("lost", ())}
 
 
 def test_it_is_a_sentence() -> None:

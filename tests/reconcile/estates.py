@@ -27,12 +27,11 @@ NOW_S = 1_800_000_000.0
 
 
 def brokers_of(topology: Topology, cluster: str) -> tuple[ObservedBroker, ...]:
-    """Every broker that the file describes, alive, in its data centre."""
-    rows = [(row.dc, row.brokers) for row in topology.clusters[cluster].nodes]
-    racks = [dc for dc, count in rows for _ in range(count)]
+    """Every broker that the file describes, alive, in its data centre or rack."""
+    racks = [row.broker_rack for row in topology.clusters[cluster].nodes for _ in range(row.brokers)]
     return tuple(
-        ObservedBroker(broker_id=number, address=f"h{number}:1", rack=dc)
-        for number, dc in enumerate(racks, 1)
+        ObservedBroker(broker_id=number, address=f"h{number}:1", rack=rack)
+        for number, rack in enumerate(racks, 1)
     )
 
 

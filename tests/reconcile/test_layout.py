@@ -461,6 +461,41 @@ def test_a_lopsided_topic_is_moved() -> None:
     assert move["topics"]["orders"]["partitions"] == {"0": {"replicas": [1, 3], "was": [1, 2]}}
 
 
+RACKS = load_topology(Path(__file__).parents[1] / "topology" / "racks.yaml")
+
+
+def test_replicas_that_share_a_rack_are_moved() -> None:
+    """Kafka spread them before there were racks, or somebody has moved them since."""
+
+    def spoilt(topic: ObservedTopic) -> ObservedTopic:
+        return replace(topic, replicas=((1, 2, 3), *topic.replicas[1:]))
+
+    whole = as_described(RACKS)
+    assert planned(RACKS, whole).facts["differences"] == []
+    plan = planned(RACKS, with_topic(whole, "main", "orders", spoilt))
+    (difference,) = plan.facts["differences"]
+    assert difference["wanted"] == "3 replicas (evenly over rack-a, rack-b, rack-c)"
+    assert difference["found"] == "3 replicas (2 in rack-a, 1 in rack-b)"
+    (move,) = steps(plan, "move-replicas")
+    assert move["topics"]["orders"]["partitions"]["0"]["was"] == [1, 2, 3]
+    assert {(number - 1) // 2 for number in move["topics"]["orders"]["partitions"]["0"]["replicas"]} == {
+        0,
+        1,
+        2,
+    }
+
+
+def test_brokers_that_tell_no_rack_of_the_file_keep_replicas_from_being_placed() -> None:
+    """Kafka would spread over what they tell."""
+    estate = empty(RACKS)
+    brokers = tuple(replace(broker, rack="north") for broker in estate.clusters["main"].brokers)
+    plan = planned(RACKS, with_cluster(estate, "main", brokers=brokers))
+    (gate,) = [gate for gate in plan.gates if gate.id == "brokers-alive"]
+    assert gate.outcome == "refused"
+    assert "main has 0 of 2 brokers in rack-a" in gate.reason
+    assert "main: broker 1 has rack north" in gate.reason
+
+
 def test_numbers_for_each_site_are_assigned() -> None:
     """Kafka's rack-aware spread would make two and one of either."""
     topology = stretched(orders(replicas=3, min_insync_replicas=2, replicas_per_dc={"dc1": 1, "dc2": 2}))

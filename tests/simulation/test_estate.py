@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from orchestrator.simulation.estate import Estate, planned_estate
+from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Nodes, Topology
 from tests.simulation.layouts import kraft_2dc, stretched, zookeeper_2dc
 
@@ -72,3 +74,11 @@ def test_names_are_unique_where_two_clusters_share_a_site(topology: Topology) ->
     estate = planned_estate(replace(topology, clusters={**topology.clusters, "west": shared}))
     programs = [server.program for server in (*estate.nodes, *estate.workers)]
     assert len(programs) == len(set(programs)) == 7
+
+
+def test_servers_know_their_rack() -> None:
+    """Numbers go on in file order, through all racks."""
+    estate = planned_estate(load_topology(Path(__file__).parents[1] / "topology" / "racks.yaml"))
+    assert [(node.program, node.rack, node.is_controller) for node in estate.nodes] == [
+        (f"broker-{number}", f"rack-{rack}", number % 2 == 1) for number, rack in enumerate("aabbcc", 1)
+    ]

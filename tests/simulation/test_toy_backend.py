@@ -157,6 +157,24 @@ def test_servers_stop_and_a_lost_host_takes_its_files_along(simulation: Simulati
     assert told == [("up", "stretched"), ("kill", "dc1/broker-2"), ("kill", "dc1"), ("restart", "dc1")]
 
 
+def test_a_rack_is_its_servers(toy: ToyBackend, capsys: pytest.CaptureFixture[str]) -> None:
+    """Killed, paused and started together; each server's fault stands in the history."""
+    topology = load_topology(Path(__file__).parents[1] / "topology" / "racks.yaml")
+    simulation = simulation_up(topology, backend="toy")
+    properties = simulation.site("north").files.read("broker-3/server.properties").decode()
+    assert "broker.rack=rack-b\n" in properties
+    asked = toy.cluster(simulation.topology, "main")
+    assert run(["sim", "kill", "north/rack-b", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rack"], told["servers"]) == ("rack-b", ["broker-3", "broker-4"])
+    assert told["fault"]["target"] == "north/broker-4"
+    assert asked.brokers() == {1, 2, 5, 6}
+    assert run(["sim", "restart", "north/rack-b"]) == 0
+    assert asked.brokers() == {1, 2, 3, 4, 5, 6}
+    assert run(["sim", "kill", "north/rack-d"]) == 1
+    assert "north has: broker-1, broker-2" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_partition_is_healed_where_the_back_end_can_part(simulation: Simulation) -> None:
     """Between places that there are: data centres, the coordination, and where dcctl runs."""
     simulation.partition("dc1", OPERATOR, one_way=True)

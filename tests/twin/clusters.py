@@ -48,6 +48,7 @@ class Broker:
     is_known: bool = True
     changed_at_s: float = 0.0
     heard: int = 1
+    rack: str = ""
 
 
 @dataclass
@@ -170,9 +171,10 @@ class TwinCluster:
         self.name, self.metadata = name, described.metadata
         self.cluster_id = f"id-{name}"
         self.now_s = 0.0
-        dcs = [row.dc for row in described.nodes for _ in range(row.brokers)]
+        rows = [row for row in described.nodes for _ in range(row.brokers)]
         self.brokers = {
-            number: Broker(number, dc, f"{name}-{number}:9092") for number, dc in enumerate(dcs, 1)
+            number: Broker(number, row.dc, f"{name}-{number}:9092", rack=row.broker_rack)
+            for number, row in enumerate(rows, 1)
         }
         self.quorum = TwinQuorum.of(described)
         self.topics: dict[str, Topic] = {}
@@ -193,7 +195,7 @@ class TwinCluster:
             self.create_topic(
                 topic.name, topic.partitions or _COORDINATORS, topic.replicas, dict(topic.config)
             )
-        self.create_topic("__consumer_offsets", _COORDINATORS, min(3, len(dcs)), {})
+        self.create_topic("__consumer_offsets", _COORDINATORS, min(3, len(rows)), {})
 
     def create_topic(self, name: str, partitions: int, replicas: int, config: dict[str, str]) -> bool:
         """Make a topic; False where there is one already."""

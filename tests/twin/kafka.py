@@ -136,9 +136,9 @@ class TwinKafka(Asked):
 
     def placement(self, timeout_s: float = 30.0) -> Placement:
         self.reached("describing topics", timeout_s)
-        living = {number: broker.dc for number, broker in self.cluster.brokers.items() if broker.is_known}
+        living = {number: broker.rack for number, broker in self.cluster.brokers.items() if broker.is_known}
         seen = self.cluster.topics.keys() - self.cluster.unseen
-        return Placement(described(self.cluster, seen), living, frozenset(living))
+        return Placement(described(self.cluster, seen), living, frozenset(living), living)
 
     def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
         return self.placement(timeout_s)

@@ -70,6 +70,25 @@ def test_a_broker_and_a_voter_are_down(estates: Estates) -> None:
     assert cluster_headline(found).startswith("main: 1")
 
 
+def test_a_rack_of_one_location_may_be_the_next_loss(estates: Estates) -> None:
+    """All brokers are at the site, whatever rack they tell; a rack takes more along than a broker does."""
+    operator = estates.at_work("tests/topology/racks.yaml")
+    found = status(operator)
+    assert names(found) == {"rack rack-a", "rack rack-b", "rack rack-c"}
+    assert "the loss of a rack or site does: rack rack-a, rack rack-b, rack rack-c" in cluster_headline(found)
+    (north,) = found["sites"]
+    assert (north["brokers"], north["brokers_up"], north["voters_up"]) == (6, 6, 3)
+    assert [row["brokers_up"] for row in north["racks"]] == [2, 2, 2]
+    operator.estate.clusters["main"].set_brokers("gone", 1, 2)
+    operator.estate.live(12)
+    found = status(operator)
+    (north,) = found["sites"]
+    assert (north["brokers_up"], [row["brokers_up"] for row in north["racks"]]) == (4, [0, 2, 2])
+    assert "north: no broker of rack rack-a is up" in shown(found)
+    assert "rack rack-b" in names(found)
+    assert "rack rack-a" not in names(found)
+
+
 @pytest.mark.parametrize("mode", LAYOUTS)
 def test_a_site_is_lost_and_the_others_are_the_quorum(estates: Estates, mode: str) -> None:
     """What stands changed is told, with the command that puts it back."""
@@ -79,7 +98,7 @@ def test_a_site_is_lost_and_the_others_are_the_quorum(estates: Estates, mode: st
     assert found["quorum_without"] == ["dc1"]
     assert next(row for row in found["sites"] if row["site"] == "dc1")["off"] is True
     text = shown(found)
-    assert "the metadata quorum is without dc1: dcctl failback FILE" in text
+    assert "the metadata quorum is without dc1; dcctl failback FILE" in text
     assert "min.insync.replicas lowered: " in text
 
 

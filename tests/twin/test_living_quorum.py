@@ -119,7 +119,7 @@ def test_status_counts_without_them_and_says_so(estates: Estates, mode: str) -> 
     found = cluster_status(operator.estate.topology, "main", servers=operator.estate.servers)
     assert found["quorum_without"] == ["dc1"]
     assert "a voter at dc2" not in names(found)
-    assert "the metadata quorum is without dc1: dcctl failback FILE" in shown(found)
+    assert "the metadata quorum is without dc1; dcctl failback FILE" in shown(found)
 
 
 def test_groups_become_a_majority_and_are_groups_again(estates: Estates) -> None:

@@ -129,6 +129,13 @@ def test_one_broker_tells_of_all(cluster: Cluster) -> None:
     assert cluster.asked == [at(1), at(1)]
 
 
+def test_racks_of_one_location_are_no_sites(cluster: Cluster) -> None:
+    """What brokers tell is a rack there."""
+    look = Looking(cluster, cluster, [at(1), at(2)], "kraft", site_of=lambda _: "north")
+    assert set(look.look().sites.values()) == {"north"}
+    assert looking(cluster).look().sites[1] == "dc1"
+
+
 def test_another_one_is_asked_where_it_hangs_or_is_gone(cluster: Cluster) -> None:
     """Within the same round; the one that hangs is not asked once more while it owes an answer."""
     look = looking(cluster)

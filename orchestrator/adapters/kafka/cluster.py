@@ -117,11 +117,13 @@ class KafkaCluster(LibrdkafkaCluster):
     def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
         """See `ports.servers.Kafka`. For descriptions of topics both clients ask the controller."""
         known = self.listed("asking who leads", timeout_s)
-        racks = {broker.broker_id: broker.rack for broker in self.describe_cluster(timeout_s).brokers}
+        brokers = self.describe_cluster(timeout_s).brokers
+        racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack}
         return Placement(
             {name: told_topic(topic) for name, topic in known.topics.items()},
-            {number: rack for number, rack in racks.items() if rack},
+            racks,
             frozenset(known.brokers),
+            racks,
         )
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:

@@ -127,10 +127,12 @@ class LibrdkafkaCluster:
             missing = sorted(known.topics.keys() - found.keys())
             if not missing:
                 nodes = (node for topic in found.values() for p in topic.partitions for node in p.replicas)
+                racks = {node.id: node.rack for node in nodes if node.rack}
                 return Placement(
                     {name: _description(topic) for name, topic in found.items()},
-                    {node.id: node.rack for node in nodes if node.rack},
+                    racks,
                     frozenset(known.brokers),
+                    racks,
                 )
             sleep(_LOOK_AGAIN_S)
         raise ClusterError(self.subject, f"asking who leads: topics are not described: {listed(missing)}")

@@ -39,7 +39,12 @@ _UNANSWERED = {
     "_PURGE_INFLIGHT",
     "_PURGE_QUEUE",
     "_TRANSPORT",
+    "_FATAL",
+    "_INCONSISTENT",
 }
+
+# How often a client tells of a fatal error while its records are given up.
+_TOLD_AT_MOST = 5
 
 
 class WorkloadProducer:
@@ -157,12 +162,8 @@ class WorkloadProducer:
                 self._poll(0.05)
             except KafkaException as error:
                 self._answered("failed", sequence, sent_ms, is_resent, error.args[0])
-                if not error.args[0].fatal():
-                    return True
-                # An idempotent producer that met a fatal error never sends again; a new one does.
-                self._client.purge()
-                self._client.flush(FLUSH_TIMEOUT_S)
-                self._client = self._connected()
+                if error.args[0].fatal():
+                    self._connect_anew()
                 return True
             else:
                 return True
@@ -182,8 +183,28 @@ class WorkloadProducer:
         fields = (event, sequence, *[None] * 4, sent_ms, now_ms(), int(is_resent), error.name())
         self._ledger.add(*fields)
 
+    def _connect_anew(self) -> None:
+        """An idempotent producer that met a fatal error never sends again; a new one does."""
+        self._client.purge()
+        for _ in range(_TOLD_AT_MOST):
+            try:
+                self._client.flush(FLUSH_TIMEOUT_S)
+            except KafkaException as error:
+                # It is told once more, perhaps before all that was purged.
+                if not error.args[0].fatal():
+                    raise
+            else:
+                break
+        self._client = self._connected()
+
     def _poll(self, timeout_s: float) -> None:
-        self._client.poll(timeout_s)
+        try:
+            self._client.poll(timeout_s)
+        except KafkaException as error:
+            # As where records time out of a batch that was to be sent once more (librdkafka: _INCONSISTENT).
+            if not error.args[0].fatal():
+                raise
+            self._connect_anew()
         if time.monotonic() - self._written_at_s > _WRITE_INTERVAL_S:
             self._note_clock()
             self._ledger.write()

@@ -73,8 +73,8 @@ def site_evacuable(
         reason = f"the site of brokers of {cluster} is unknown: {listed(map(str, unplaced))}"
         hint = "give each broker its site as `broker.rack`"
     elif not brokers:
-        racks = listed(sorted(set(found.racks.values())))
-        reason = f"no broker of {cluster} has the rack {site}; there are: {racks}"
+        known = listed(sorted(set(found.sites.values())))
+        reason = f"no broker of {cluster} has the rack {site}; there are: {known}"
         hint = "the name of a site in the file and the racks of its brokers have to be the same"
     elif stuck:
         reason = (

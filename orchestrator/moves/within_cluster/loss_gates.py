@@ -45,7 +45,7 @@ def lost_site_off(
     )
     measured = f"{plural(len(up), 'broker')} up"
     unplaced = without_rack(placement.value)
-    unplaced += [b for b, rack in placement.value.racks.items() if rack not in known]
+    unplaced += [b for b, site in placement.value.sites.items() if site not in known]
     if unplaced:
         reason = f"at which site of the file brokers are is not known: {listed(map(str, sorted(unplaced)))}"
         hint = "give each broker its site, as the file calls it, as `broker.rack`"

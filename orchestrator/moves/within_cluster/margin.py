@@ -1,4 +1,4 @@
-"""What the next single loss would stop of a cluster as it is now: a broker, a voter or a site. Pure.
+"""What the next single loss would stop of a cluster as it is now: a broker, a voter, a rack or a site. Pure.
 
 Rules (facts: Kafka, "Data rules" and "Quorums"): a partition takes writes with acks=all while at least
 `min.insync.replicas` are in sync; metadata can be changed while the voters that are up are a quorum.
@@ -33,7 +33,7 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class NextStop:
-    """Brokers, voters or sites any one of which, lost as well, stops the same: changes of metadata
+    """Brokers, voters, racks or sites any one of which, lost as well, stops the same: changes of metadata
     (`control_plane` is what that would be then, else None), and writes to topics with acks=all.
     """
 
@@ -233,15 +233,24 @@ def _stopped_by(lost: frozenset[int], going_on: Mapping[str, _InSync]) -> Iterat
 
 
 def _candidates(described: Cluster, placement: Placement, voting: Voting | None) -> Iterable[_Next]:
-    """Every broker that is up, a voter of each site that has one up, and every site with more than one."""
+    """Every broker that is up, a voter of each site that has one up, and racks and sites with more than one.
+
+    Which voters of a site are up is not told: of a rack as many are taken to be as there can be.
+    """
     up = voting or {}
     for broker in sorted(placement.living):
-        site = placement.racks.get(broker, "")
+        site = placement.sites.get(broker, "")
         along = {site: 1} if described.is_combined and up.get(site) else {}
         yield _Next(f"broker {broker}", frozenset({broker}), along)
     for site, count in up.items():
         if count and not described.is_combined:
             yield _Next(f"a voter at {site}", frozenset(), {site: 1})
+    for row in described.nodes:
+        brokers = frozenset(b for b in placement.living if row.rack and placement.racks.get(b) == row.rack)
+        voters = min(row.controllers + row.zookeepers, up.get(row.dc, 0))
+        servers = max(len(brokers), voters) if described.is_combined else len(brokers) + voters
+        if row.rack and servers > 1:
+            yield _Next(f"rack {row.rack}", brokers, {row.dc: voters} if voters else {})
     for site in described.datacenters:
         brokers = brokers_at(placement, site) & placement.living
         if len(brokers) + up.get(site, 0) > 1 and len(described.datacenters) > 1:

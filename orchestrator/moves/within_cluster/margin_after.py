@@ -142,7 +142,7 @@ def _with_site_whole(placement: Placement, topology: Topology, cluster: str, sit
     It counts as one of the site's where no other site lacks a broker that the file has.
     """
     rows = topology.clusters[cluster].nodes
-    up = Counter(placement.racks.get(broker) for broker in placement.living)
+    up = Counter(placement.sites.get(broker) for broker in placement.living)
     wanted: Counter[str] = Counter()
     for row in rows:
         wanted[row.dc] += row.brokers
@@ -163,5 +163,5 @@ def _with_site_whole(placement: Placement, topology: Topology, cluster: str, sit
         placement,
         topics=topics,
         living=placement.living | here,
-        racks={**placement.racks, **dict.fromkeys(here, site)},
+        sites={**placement.sites, **dict.fromkeys(here, site)},
     )

@@ -45,8 +45,8 @@ def assigned(placement: Placement) -> Iterator[Assigned]:
 
 
 def brokers_at(placement: Placement, site: str) -> frozenset[int]:
-    """Brokers whose rack is the site."""
-    return frozenset(broker for broker, rack in placement.racks.items() if rack == site)
+    """Brokers of which it is known that they are at the site."""
+    return frozenset(broker for broker, at in placement.sites.items() if at == site)
 
 
 def without_sites(placement: Placement, sites: Collection[str]) -> Placement:
@@ -68,7 +68,7 @@ def with_all_in_sync(placement: Placement) -> Placement:
 def without_rack(placement: Placement) -> list[int]:
     """Brokers that are up and have replicas, of which nobody says at which site they are."""
     having = {broker for one in assigned(placement) for broker in one.replicas}
-    return sorted(placement.living & having - placement.racks.keys())
+    return sorted(placement.living & having - placement.sites.keys())
 
 
 def put_last(placement: Placement, one: Assigned, site: str) -> Replicas:
@@ -78,8 +78,8 @@ def put_last(placement: Placement, one: Assigned, site: str) -> Replicas:
     """
 
     def rank(broker: int) -> int:
-        rack = placement.racks.get(broker)
-        return 2 if rack is None else 3 if rack == site else 0
+        at = placement.sites.get(broker)
+        return 2 if at is None else 3 if at == site else 0
 
     ranks = [rank(broker) for broker in one.replicas]
     elsewhere = [broker for broker in one.replicas if rank(broker) == 0]
@@ -143,7 +143,7 @@ def unseen_in_words(names: Collection[str]) -> str:
 
 def not_to_be_led_elsewhere(placement: Placement, site: str) -> list[TopicPartition]:
     """Partitions that nobody outside the site could lead now: no replica there is up and in sync."""
-    others = {b for b in placement.living if placement.racks.get(b, site) != site}
+    others = {b for b in placement.living if placement.sites.get(b, site) != site}
     return [one.partition for one in assigned(placement) if not others & one.in_sync & set(one.replicas)]
 
 
@@ -164,7 +164,7 @@ def in_one_site(placement: Placement) -> list[str]:
     return [
         f"{one.partition} at {site}"
         for one in assigned(placement)
-        if (site := only_site(one.replicas, one.in_sync, placement.racks))
+        if (site := only_site(one.replicas, one.in_sync, placement.sites))
     ]
 
 

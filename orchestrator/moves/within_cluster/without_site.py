@@ -39,8 +39,8 @@ def plan_without(topology: Topology, seen: Snapshot, cluster: str, site: str, th
 def _without(placement: Placement, site: str) -> Placement:
     left = without_sites(placement, [site])
     topics = {name: _led_without(topic, left.living) for name, topic in placement.topics.items()}
-    racks = {broker: rack for broker, rack in placement.racks.items() if rack != site}
-    return Placement(topics, racks, left.living)
+    sites = {broker: at for broker, at in placement.sites.items() if at != site}
+    return Placement(topics, sites, left.living)
 
 
 def _led_without(topic: TopicDescription, living: frozenset[int]) -> TopicDescription:

@@ -102,11 +102,11 @@ def states_after(
 
 
 def _sites(servers: Iterable[Server], loss: Loss) -> tuple[SiteBrokers, ...]:
-    """The cluster's brokers by data centre, in the order of the names, as Kafka orders racks."""
+    """The cluster's brokers by data centre or by rack, in the order of the names, as Kafka orders racks."""
     brokers: dict[str, int] = defaultdict(int)
     lost: dict[str, int] = defaultdict(int)
     for server in servers:
         if server.is_broker:
-            brokers[server.dc] += 1
-            lost[server.dc] += server in loss.servers
-    return tuple(SiteBrokers(dc, brokers[dc], lost[dc]) for dc in sorted(brokers))
+            brokers[server.broker_rack] += 1
+            lost[server.broker_rack] += server in loss.servers
+    return tuple(SiteBrokers(rack, brokers[rack], lost[rack]) for rack in sorted(brokers))

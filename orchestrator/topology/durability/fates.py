@@ -32,8 +32,9 @@ from orchestrator.topology.model import Metadata
 class ClusterState:
     """One cluster after a loss.
 
-    `sites` are its brokers by data centre, in the order of the names. With `has_racks` false it is not
-    known which broker stands where; `lost_datacenter` says whether the loss is more than named servers.
+    `sites` are its brokers by data centre, or by rack where one has racks, in the order of the names. With
+    `has_racks` false it is not known which broker stands where; `lost_datacenter` says whether the loss is
+    more than named servers and racks.
     """
 
     metadata: Metadata

@@ -1,7 +1,7 @@
-"""The servers of a topology by name, and what is lost when a data centre or a server is.
+"""The servers of a topology by name, and what is lost when a data centre, a rack or a server is.
 
-Names are those of `dcctl sim kill`: `west/broker-1`, `west/controller-101`, `west/zookeeper-1`. Numbers
-count through a cluster, not through a data centre, as broker ids do.
+Names are those of `dcctl sim kill`: `west/broker-1`, `west/controller-101`, `west/zookeeper-1`, `west/rack-a`
+for a rack. Numbers count through a cluster, not through a data centre, as broker ids do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_CONTROLLER = 101
 class Server:
     """One server that holds data, votes on metadata, or both (combined).
 
-    `weight` counts in a hierarchical ZooKeeper quorum only.
+    `rack` is empty where the file names none. `weight` counts in a hierarchical ZooKeeper quorum only.
     """
 
     cluster: str
@@ -30,11 +30,22 @@ class Server:
     is_broker: bool = False
     is_voter: bool = False
     weight: int = 1
+    rack: str = ""
 
     @property
     def path(self) -> str:
         """Its name among all data centres."""
         return f"{self.dc}/{self.name}"
+
+    @property
+    def rack_path(self) -> str:
+        """The same of its rack; empty where it has none."""
+        return f"{self.dc}/{self.rack}" if self.rack else ""
+
+    @property
+    def broker_rack(self) -> str:
+        """What Kafka knows of where it stands; see `Nodes.broker_rack`."""
+        return self.rack or self.dc
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +61,12 @@ class Loss:
         return any("/" not in name for name in self.names)
 
     def place_among(self, servers: Iterable[Server]) -> str:
-        """Where the lost ones of these servers are, for a sentence: `in dc1`, `on dc1/broker-2`."""
-        places = {place for server in servers for place in (server.dc, server.path)}
+        """Where the lost ones of these servers are: `in dc1`, `in rack dc1/rack-a`, `on dc1/broker-2`."""
+        places = {place for server in servers for place in (server.dc, server.rack_path, server.path)}
         names = [name for name in self.names if name in places] or self.names
-        return " and ".join(f"{'on' if '/' in name else 'in'} {name}" for name in names)
+        racks = {server.rack_path for server in self.servers}
+        words = {name: "in rack" if name in racks else "on" if "/" in name else "in" for name in names}
+        return " and ".join(f"{word} {name}" for name, word in words.items())
 
 
 def servers_of(topology: Topology) -> tuple[Server, ...]:
@@ -78,41 +91,46 @@ def _servers_of(name: str, cluster: Cluster, numbers: dict[str, int]) -> Iterabl
         return numbers[kind]
 
     for row in cluster.nodes:
-        combined = min(row.brokers, row.controllers) if cluster.is_combined else 0
+        combined, rack = min(row.brokers, row.controllers) if cluster.is_combined else 0, row.rack or ""
         for index in range(row.brokers):
-            yield Server(
-                name, row.dc, f"broker-{number('broker')}", is_broker=True, is_voter=index < combined
-            )
+            own = f"broker-{number('broker')}"
+            yield Server(name, row.dc, own, is_broker=True, is_voter=index < combined, rack=rack)
         for _ in range(row.controllers - combined):
-            own = _FIRST_CONTROLLER - 1 + number("controller")
-            yield Server(name, row.dc, f"controller-{own}", is_voter=True)
+            own = f"controller-{_FIRST_CONTROLLER - 1 + number('controller')}"
+            yield Server(name, row.dc, own, is_voter=True, rack=rack)
         for _ in range(row.zookeepers):
-            own = number("zookeeper")
-            yield Server(name, row.dc, f"zookeeper-{own}", is_voter=True, weight=row.zookeeper_weight)
+            own = f"zookeeper-{number('zookeeper')}"
+            yield Server(name, row.dc, own, is_voter=True, weight=row.zookeeper_weight, rack=rack)
 
 
 def loss_of(topology: Topology, names: Sequence[str]) -> Loss:
-    """What it means to lose these data centres and servers together.
+    """What it means to lose these data centres, racks and servers together.
 
     Raises `UsageError` for a name that the topology does not have, with the nearest that it has.
     """
     wanted = tuple(dict.fromkeys(names))
     servers = servers_of(topology)
-    known = {*topology.datacenters, *(server.path for server in servers)}
+    known = {*topology.datacenters, *(name for server in servers for name in (server.path, server.rack_path))}
     for name in wanted:
-        if name not in known:
+        if not name or name not in known:
             raise UsageError(
                 f"--lose {','.join(wanted)}",
-                f"topology `{topology.name}` has no data centre and no server `{name}`",
+                f"topology `{topology.name}` has no data centre, no rack and no server `{name}`",
                 _hint(topology, servers, name),
             )
-    lost = frozenset(server for server in servers if server.dc in wanted or server.path in wanted)
+    lost = frozenset(one for one in servers if {one.dc, one.rack_path, one.path} & set(wanted))
     return Loss(wanted, lost)
 
 
 def single_losses(topology: Topology) -> tuple[Loss, ...]:
     """The loss of each data centre, in file order."""
     return tuple(loss_of(topology, [dc]) for dc in topology.datacenters)
+
+
+def rack_losses(topology: Topology) -> tuple[Loss, ...]:
+    """The loss of each rack that the file names, in file order."""
+    paths = dict.fromkeys(server.rack_path for server in servers_of(topology) if server.rack)
+    return tuple(loss_of(topology, [path]) for path in paths)
 
 
 def broker_losses(topology: Topology) -> tuple[Loss, ...]:
@@ -131,10 +149,14 @@ def distinct(losses: Iterable[Loss]) -> tuple[Loss, ...]:
 
 
 def _hint(topology: Topology, servers: Sequence[Server], name: str) -> str:
-    """What may have been meant: a server of the data centre that was named, or the nearest data centre."""
-    dc = name.split("/", maxsplit=1)[0]
+    """What may have been meant: what is in the data centre that was named, or the nearest data centre."""
+    dc, _, said = name.partition("/")
     if dc in topology.datacenters:
-        return f"{dc} has: {', '.join(server.name for server in servers if server.dc == dc) or 'no server'}"
+        here = [server for server in servers if server.dc == dc]
+        known = list(dict.fromkeys([*(one.rack for one in here if one.rack), *(one.name for one in here)]))
+        close = difflib.get_close_matches(said, known, n=1)
+        meant = f"did you mean `{dc}/{close[0]}`? " if close else ""
+        return f"{meant}{dc} has: {', '.join(known) or 'no server'}"
     close = difflib.get_close_matches(dc, topology.datacenters, n=1)
     meant = f"did you mean `{close[0]}`? " if close else ""
     example = servers[0].path if servers else "west/broker-1"

@@ -24,7 +24,7 @@ def margin_after(
     before: Mapping[str, ClusterState],
     states: States,
 ) -> tuple[NextLoss, ...]:
-    """Each data centre or server whose loss, after `loss`, would stop what still goes on.
+    """Each data centre, rack or server whose loss, after `loss`, would stop what still goes on.
 
     `servers` and `topics`: by cluster. `before`: each cluster after `loss` alone. It is told of clusters that
     `loss` has taken something of: others are as they were.
@@ -65,23 +65,24 @@ def _told(
 def _candidates(
     servers: Mapping[str, Sequence[Server]], touched: frozenset[str], loss: Loss
 ) -> Iterator[tuple[tuple[str, ...], frozenset[Server]]]:
-    """Names that mean the same, with what one of them takes away. Servers of a kind at a site do.
+    """Names that mean the same, with what one of them takes away. Servers of a kind at a site or rack do.
 
-    A data centre stands beside its servers where it takes more than one of them.
+    A data centre, or a rack, stands beside its servers where it takes more than one of them.
     """
     alike: dict[Server, list[Server]] = defaultdict(list)
-    sites: dict[str, set[Server]] = defaultdict(set)
+    places: dict[str, set[Server]] = defaultdict(set)
     for name, its in servers.items():
         for server in its:
             if server not in loss.servers:
-                sites[server.dc].add(server)
+                for place in filter(None, (server.rack_path, server.dc)):
+                    places[place].add(server)
                 if name in touched:
                     alike[replace(server, name="")].append(server)
     for those in alike.values():
         yield tuple(server.path for server in those), frozenset(those[:1])
-    for dc, those_there in sites.items():
+    for place, those_there in places.items():
         if len(those_there) > 1 and not touched.isdisjoint(server.cluster for server in those_there):
-            yield (dc,), frozenset(those_there)
+            yield (place,), frozenset(those_there)
 
 
 def _continues(fate: Fate) -> bool:

@@ -1,8 +1,8 @@
 """How many replicas of a partition a loss takes away: the fewest and the most over what may be placed.
 
 A topic's file entry gives either an exact spread (`replicas_per_dc`) or leaves it to Kafka, which goes
-over racks, that is data centres. Each partition is placed anew, so that an uneven spread falls out
-differently for each. Which brokers inside a data centre are taken is left open.
+over racks: data centres, or the racks of one. Each partition is placed anew, so that an uneven spread falls
+out differently for each. Which brokers inside a rack are taken is left open.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class SiteBrokers(NamedTuple):
-    """Brokers of one cluster in one data centre, and how many of them are lost."""
+    """Brokers of one cluster in one data centre or rack (`dc`), and how many of them are lost."""
 
     dc: str
     brokers: int

@@ -44,7 +44,7 @@ def shapes_of(topology: Topology) -> Mapping[str, Mapping[str, Shape]]:
             cluster=topic.cluster,
             replicas=topic.replicas,
             min_insync_replicas=_min_insync_replicas(topic.config, topic.min_insync_replicas),
-            spread=tuple((dc, count) for dc, count in topic.replicas_per_dc.items() if count),
+            spread=_spread(topic, topology.clusters[topic.cluster]),
             residency=_residency(topic, topology.clusters[topic.cluster]),
             is_unclean=_is_unclean(topic.config),
             weak_producers=weak.get((topic.cluster, topic.name), ()),
@@ -60,6 +60,11 @@ def _min_insync_replicas(config: Mapping[str, str], stated: int) -> int:
     """What Kafka gets: an entry in the configuration is the last word."""
     configured = config.get("min.insync.replicas", "")
     return int(configured) if configured.isdecimal() else stated
+
+
+def _spread(topic: Topic, cluster: Cluster) -> tuple[tuple[str, int], ...]:
+    """Numbers for each data centre say nothing of its racks: Kafka spreads over these."""
+    return () if cluster.racks else tuple((dc, n) for dc, n in topic.replicas_per_dc.items() if n)
 
 
 def _residency(topic: Topic, cluster: Cluster) -> tuple[str, ...]:

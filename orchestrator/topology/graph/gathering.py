@@ -95,16 +95,15 @@ def _copied(topology: Topology, target: str) -> dict[str, tuple[str, ...]]:
 def _servers(name: str, cluster: Cluster) -> Iterator[Servers]:
     for site in cluster.datacenters:
         rows = [row for row in cluster.nodes if row.dc == site]
-        brokers = sum(row.brokers for row in rows)
-        controllers = sum(row.controllers for row in rows)
         yield Servers(
             cluster=name,
             site=site,
-            brokers=brokers,
-            controllers=controllers,
+            brokers=sum(row.brokers for row in rows),
+            controllers=sum(row.controllers for row in rows),
             zookeepers=sum(row.zookeepers for row in rows),
             connect_workers=sum(row.connect_workers for row in rows),
-            shared=min(brokers, controllers) if cluster.is_combined else 0,
+            shared=sum(min(row.brokers, row.controllers) for row in rows) if cluster.is_combined else 0,
+            racks=tuple(row.rack for row in rows if row.rack),
         )
 
 

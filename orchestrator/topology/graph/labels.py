@@ -16,6 +16,7 @@ from orchestrator.topology.graph.parts import (
 )
 from orchestrator.topology.graph.wording import (
     alike_topics,
+    broker_words,
     coordination_words,
     copies_words,
     few,
@@ -24,7 +25,6 @@ from orchestrator.topology.graph.wording import (
     policy_words,
     quorum_words,
     read_boot_guard_statuses,
-    shared_words,
     standby_words,
 )
 from orchestrator.wording import plural
@@ -67,7 +67,7 @@ def server_lines(servers: Servers) -> list[str]:
     """`3 brokers`, `2 of them controllers`, …: one line for each kind of server."""
     lines = []
     if servers.brokers:
-        lines.append(plural(servers.brokers, "broker") + shared_words(servers))
+        lines.append(broker_words(servers))
     if servers.controllers > servers.shared:
         lines.append(plural(servers.controllers - servers.shared, "controller"))
     if servers.zookeepers:

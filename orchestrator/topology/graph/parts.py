@@ -49,7 +49,10 @@ class KafkaCluster:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The servers of one cluster in one site; `shared` of them are broker and controller in one process."""
+    """The servers of one cluster in one site; `shared` of them are broker and controller in one process.
+
+    `racks`: those in which they stand, if the file names any.
+    """
 
     cluster: str
     site: str
@@ -58,6 +61,7 @@ class Servers:
     zookeepers: int
     connect_workers: int
     shared: int
+    racks: tuple[str, ...] = ()
 
     @property
     def voters(self) -> int:

@@ -74,8 +74,13 @@ def votes_words(quorum: Quorum, site: str) -> str:
     return f"{plural(votes, 'vote')} of {total}"
 
 
-def shared_words(servers: Servers) -> str:
-    """How many of the brokers are controllers too."""
+def broker_words(servers: Servers) -> str:
+    """`3 brokers`, how many of them are controllers too, and over how many racks they are spread."""
+    racks = f", {plural(len(servers.racks), 'rack')}" if servers.racks else ""
+    return plural(servers.brokers, "broker") + _shared_words(servers) + racks
+
+
+def _shared_words(servers: Servers) -> str:
     if not servers.shared:
         return ""
     if servers.shared == servers.brokers:

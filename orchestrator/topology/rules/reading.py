@@ -38,6 +38,11 @@ def nearest_replica(topology: Topology) -> Iterator[Finding]:
                 f"all brokers of `{name}` are in {quoted(cluster.brokers_per_dc)}: all leaders are there, "
                 "and whoever reads from elsewhere crosses sites for each record"
             )
+            if cluster.racks:
+                message = (
+                    f"`{name}` has racks, and the file says of no consumer in which one it is: what it "
+                    "has as `client.rack` by the file, its data centre, is nobody's rack"
+                )
             yield Finding(path, message, "take read_from: leader")
     places = {consumer.name: index for index, consumer in enumerate(topology.consumers)}
     for one in readings(topology):

@@ -36,7 +36,7 @@ from orchestrator.verbs.live.move_estate import open_coordination
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
-from orchestrator.verbs.registration import EFFECTS
+from orchestrator.verbs.registration import effects_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class OnOneCluster:
             about=self.cluster,
             hosts=picture.inventory.value,
         )
-        return EffectActions(EFFECTS, session)
+        return EffectActions(effects_of(self.topology), session)
 
 
 def coordination_state(

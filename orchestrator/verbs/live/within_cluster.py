@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.electing_unclean import replica_ends
 from orchestrator.moves.within_cluster.evacuation import plan_evacuation
 from orchestrator.moves.within_cluster.gates import nothing_reassigned
 from orchestrator.moves.within_cluster.leaders import plan_leaders
-from orchestrator.moves.within_cluster.loss_gates import must_form_quorum
 from orchestrator.moves.within_cluster.min_insync import in_force
 from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
@@ -30,6 +30,7 @@ from orchestrator.moves.within_cluster.requests import (
 from orchestrator.moves.within_cluster.site_loss import plan_site_loss
 from orchestrator.moves.within_cluster.stranded import may_be_led_there, not_waiting
 from orchestrator.moves.within_cluster.unclean import Ends, led_by_nobody
+from orchestrator.moves.within_cluster.wanted import Wanted, wanted_as_it_is, wanted_for
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Kafka, Placement
@@ -42,10 +43,9 @@ from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
-from orchestrator.runs.within_clusters import Quorum
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
-from orchestrator.topology.model import Topology
+from orchestrator.topology.model import Cluster, Topology
 from orchestrator.verbs.live.client_hosts import client_hosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
@@ -54,32 +54,26 @@ from orchestrator.verbs.live.real_servers import REAL_SERVERS
 from orchestrator.verbs.live.run_result import RunResult, journaled, run_result
 from orchestrator.verbs.live.service_hosts import HostsOfServices
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
-from orchestrator.verbs.registration import PARTICIPANTS
+from orchestrator.verbs.registration import effects_of, who_can_move
 
 
-def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest) -> Plan:
+def _plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest, _them: Participants) -> Plan:
+    return plan_leaders(topology, seen, request)
+
+
+def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest, them: Participants) -> Plan:
     plan = plan_power_off if request.power_off else plan_evacuation
-    return plan(topology, seen, request, PARTICIPANTS)
+    return plan(topology, seen, request, them)
 
 
-_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any], Plan]]] = {
-    "leaders": (LeadersRequest, plan_leaders),
+_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any, Participants], Plan]]] = {
+    "leaders": (LeadersRequest, _plan_leaders),
     "evacuate": (EvacuateRequest, _plan_leaving),
-    "put-back": (PutBackRequest, partial(plan_put_back, them=PARTICIPANTS)),
-    "site-loss": (SiteLossRequest, partial(plan_site_loss, them=PARTICIPANTS)),
+    "put-back": (PutBackRequest, plan_put_back),
+    "site-loss": (SiteLossRequest, plan_site_loss),
 }
 VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 _READ_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Quorum:
-    """Sites that are lost with the quorum, those at which voters are read, and whether these form one."""
-
-    lost: tuple[str, ...]
-    read: tuple[str, ...]
-    forms: bool = False
-    known: Quorum = Quorum()  # noqa: RUF009 - it is frozen
 
 
 class WithinCluster(OnOneCluster):
@@ -98,20 +92,30 @@ class WithinCluster(OnOneCluster):
         """As an earlier run was asked for."""
         return cls(topology, _VERBS[plan.verb][0](**plan.request), servers=servers)
 
+    def wanted(self, state: CoordinationState | None) -> Wanted:
+        """What is looked at beside brokers and leaders. `state`: None where the ensemble does not tell."""
+        return wanted_for(self.topology, self.request, state)
+
     def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
-        """Its brokers, who leads what, and beside that the hosts of applications."""
-        if isinstance(self.request, LeadersRequest):
-            return self._look(estate, own_lock)
-        with self.servers.threads.pool(1) as pool:
+        """Its brokers, who leads what, and what else the request asks for; see `Wanted`."""
+        coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
+        wanted, clock = self.wanted(coordination.value), self.servers.clock
+        with self.servers.threads.pool(2) as pool:
+            told = pool.submit(self._told_of_voters, wanted.voters_at) if wanted.voters_at else None
             hosts = partial(client_hosts, self.servers, self.topology)
-            inventory = pool.submit(asked, "inventory", hosts, self.servers.clock)
-            seen = replace(self._look(estate, own_lock), inventory=inventory.result())
-        return replace(seen, mirrors=self._mirrors())
+            inventory = pool.submit(asked, "inventory", hosts, clock) if wanted.applications else None
+            view = self._view(estate.cluster, wanted)
+            view = view if told is None else replace(view, voters=told.result())
+        if wanted.lost:
+            silent = asked(estate.cluster.subject, partial(self._at, wanted, view), clock)
+            view = replace(view, at_lost_sites=silent)
+        mirrors = self._mirrors() if wanted.mirrors else {}
+        clusters = {self.cluster: view}
+        seen = Snapshot(at_s=clock.now_s(), coordination=coordination, clusters=clusters, mirrors=mirrors)
+        return seen if inventory is None else replace(seen, inventory=inventory.result())
 
     def _mirrors(self) -> dict[MirrorRef, MirrorView]:
-        """Those that copy out of the cluster, where it may give up records."""
-        if not isinstance(self.request, SiteLossRequest) or self.request.accept_unclean is None:
-            return {}
+        """Those that copy out of the cluster."""
         whom = Asked(
             lambda name: self.servers.kafka(self.topology, name),
             lambda name: self.servers.connect(self.topology, name),
@@ -128,93 +132,40 @@ class WithinCluster(OnOneCluster):
             if mirror.source == self.cluster
         }
 
-    def _look(self, estate: ClusterEstate, own_lock: bool) -> Snapshot:
-        coordination = coordination_state(self.topology, estate, own_lock, with_changes=True)
-        cluster, clock = estate.cluster, self.servers.clock
-        lost = self._lost_for_quorum(coordination)
-        with self.servers.threads.pool(1) as pool:
-            told = pool.submit(self._told_of_voters, lost.read) if lost.read else None
-            view = self._view(cluster, coordination, lost)
-            if told is not None:
-                view = replace(view, voters=told.result())
-        if lost.lost:
-            silent = asked(cluster.subject, partial(self._at, lost, view), clock)
-            view = replace(view, at_lost_sites=silent)
-        return Snapshot(at_s=clock.now_s(), coordination=coordination, clusters={cluster.name: view})
-
     def _told_of_voters(self, sites: tuple[str, ...]) -> Part[VotersSeen]:
         return asked(f"voters of {self.cluster}", partial(self._voters, sites), self.servers.clock)
 
-    def _view(self, cluster: Kafka, coordination: Part[CoordinationState], lost: _Quorum) -> ClusterView:
+    def _view(self, cluster: Kafka, wanted: Wanted) -> ClusterView:
         clock = self.servers.clock
-        brokers, placement = _placement(self.servers, cluster, is_as_told=bool(lost.lost))
+        brokers, placement = _placement(
+            self.servers, self.topology.clusters[self.cluster], cluster, is_as_told=bool(wanted.lost)
+        )
 
         def min_insync() -> dict[str, int]:
             topics = placement.value.topics if placement.value is not None else ()
             return once_answered(placement, lambda: in_force(cluster, topics))
 
-        is_dropping = isinstance(self.request, SiteLossRequest) and self.request.drop_dead_voters
         view = ClusterView(
             brokers=brokers,
             placement=placement,
             cluster_id=None if brokers.value is None else cluster.cluster_id,
         )
-        is_dynamic = self.topology.clusters[self.cluster].voters == "dynamic"
-        if (is_dropping and not lost.lost) or (is_dynamic and isinstance(self.request, PutBackRequest)):
+        if wanted.voter_set:
             sets = self.servers.voter_set(self.topology, self.cluster, lambda: cluster)
             read = partial(once_answered, brokers, sets.read)
             view = replace(view, voter_set=asked(f"quorum of {self.cluster}", read, clock))
-        if not lost.forms:
+        if not wanted.forms:
             moving = asked(cluster.subject, lambda: once_answered(brokers, cluster.list_reassignments), clock)
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
-        if isinstance(self.request, SiteLossRequest) and placement.value is not None:
-            view = self._with_ends(view, placement.value, lost)
-        if lost.forms and placement.value is not None:
-            ports = asked(cluster.subject, partial(self._ports, lost, view), clock)
+        if wanted.log_ends and placement.value is not None:
+            view = self._with_ends(view, placement.value, wanted)
+        if wanted.forms and placement.value is not None:
+            ports = asked(cluster.subject, partial(self._ports, wanted, view), clock)
             view = replace(view, broker_ports=ports)
-        if sites := self._sites_of_services(coordination):
-            services = asked(f"services of {self.cluster}", partial(self._services, sites), clock)
-            view = replace(view, services=services)
+        if wanted.services_at:
+            told = partial(self._services, wanted.services_at)
+            view = replace(view, services=asked(f"services of {self.cluster}", told, clock))
         return view
-
-    def _sites_of_services(self, coordination: Part[CoordinationState]) -> tuple[str, ...]:
-        """At which sites services are looked at."""
-        match self.request:
-            case EvacuateRequest(power_off=True, site=site):
-                return (site,)
-            case PutBackRequest() if coordination.value is not None:
-                stopped = coordination.value.services_stopped.get(self.cluster, {})
-                return tuple(dict.fromkeys(its.site for its in stopped.values()))
-            case _:
-                return ()
-
-    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
-        """At which sites voters are read, and what is lost with them."""
-        every = self.topology.clusters[self.cluster].datacenters
-        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
-        match self.request:
-            case SiteLossRequest(attested=sites):
-                forms = must_form_quorum(self.topology, self.cluster, tuple(sites), known)
-                left = tuple(dc for dc in every if dc not in sites)
-                is_alone = forms or known.is_without(sites)
-                if is_alone:
-                    return _Quorum(tuple(sites), left, forms=forms, known=known)
-                # Whether those that run are a quorum; where nobody can ask, the file alone says it.
-                return _Quorum((), left if self.topology.inventory else (), known=known)
-            case EvacuateRequest(power_off=True, site=site):
-                off = coordination.value.sites_off.get(self.cluster, ()) if coordination.value else ()
-                # Once it is recorded as off its voters stop, and with them the quorum may be gone.
-                is_gone = site in off and must_form_quorum(self.topology, self.cluster, (site,), known)
-                # Voters that were taken out decide nothing, whether or not their hosts tell of them.
-                told = tuple(dc for dc in every if dc == site or dc not in known.dropped_at)
-                return _Quorum((site,) if is_gone else (), told, forms=is_gone, known=known)
-            case PutBackRequest() if known.forced is not None or known.dropped is not None:
-                # A site without brokers is back where its voters are.
-                return _Quorum(
-                    (), known.dropped_at if known.forced is None and known.dropped_at else every, known=known
-                )
-            case _:
-                return _Quorum((), ())
 
     def _voters(self, sites: tuple[str, ...]) -> VotersSeen:
         return HostsOfVoters(self.servers, self.topology).read(sites, timeout_s=_READ_S)
@@ -222,18 +173,17 @@ class WithinCluster(OnOneCluster):
     def _services(self, sites: tuple[str, ...]) -> ServicesSeen:
         return HostsOfServices(self.servers, self.topology).look(sites, name="look-services")
 
-    def _with_ends(self, view: ClusterView, placement: Placement, lost: _Quorum) -> ClusterView:
+    def _with_ends(self, view: ClusterView, placement: Placement, wanted: Wanted) -> ClusterView:
         """Of partitions that nobody leads, and of those that a site that is cut off may go on leading."""
         addresses = view.brokers.value or {}
 
         def ends(rows: list[Assigned]) -> Part[Ends]:
             return asked(view.placement.source, partial(self._ends, rows, addresses), self.servers.clock)
 
-        if stuck := led_by_nobody(without_sites(placement, lost.lost)):
+        if stuck := led_by_nobody(without_sites(placement, wanted.lost)):
             view = replace(view, replica_ends=ends(stuck))
-        attested = self.request.attested if isinstance(self.request, SiteLossRequest) else ()
-        topics = not_waiting(self.topology, self.cluster, attested)
-        if rows := may_be_led_there(placement, topics, lost.lost if lost.forms else ()):
+        topics = not_waiting(self.topology, self.cluster, wanted.left)
+        if rows := may_be_led_there(placement, topics, wanted.lost if wanted.forms else ()):
             view = replace(view, stranded_ends=ends(rows))
         return view
 
@@ -241,54 +191,49 @@ class WithinCluster(OnOneCluster):
         with self.servers.replica_ends(self.topology, self.cluster, PROBE_TIMEOUT_S) as reader:
             return replica_ends(reader, rows, addresses)
 
-    def _at(self, lost: _Quorum, view: ClusterView) -> dict[str, Listening]:
+    def _at(self, wanted: Wanted, view: ClusterView) -> dict[str, Listening]:
         """What takes connections there: brokers as the cluster told them, voters by the survivors' files."""
-        racks = view.placement.value.racks if view.placement.value is not None else {}
+        sites = view.placement.value.sites if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
-        addresses = [address for number, address in brokers.items() if racks.get(number) in lost.lost]
+        addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
         described = self.topology.clusters[self.cluster]
-        left = [dc for dc in described.datacenters if dc not in lost.lost]
-        part = going_on(view.voters.value or VotersSeen({}, {}), described, left, lost.known)
-        addresses += addresses_lost(part.voters.voters.values(), lost.known, part.left_out)
+        left = [dc for dc in described.datacenters if dc not in wanted.lost]
+        part = going_on(view.voters.value or VotersSeen({}, {}), described, left, wanted.known)
+        addresses += addresses_lost(part.voters.voters.values(), wanted.known, part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
-    def _ports(self, lost: _Quorum, view: ClusterView) -> dict[int, Listening]:
+    def _ports(self, wanted: Wanted, view: ClusterView) -> dict[int, Listening]:
         """Whether brokers that are not lost take connections, as the cluster told their addresses."""
-        racks = view.placement.value.racks if view.placement.value is not None else {}
+        sites = view.placement.value.sites if view.placement.value is not None else {}
         addresses = {
             broker: address
             for broker, address in (view.brokers.value or {}).items()
-            if racks.get(broker) not in lost.lost
+            if sites.get(broker) not in wanted.lost
         }
         found = self.servers.listening(dict.fromkeys(addresses.values()), PROBE_TIMEOUT_S)
         return {broker: found[address] for broker, address in addresses.items()}
 
     def plan(self, picture: Snapshot) -> Plan:
         """See `moves.within_cluster`."""
-        return _VERBS[self.verb][1](self.topology, picture, self.request)
+        them, _ = who_can_move(self.topology)
+        return _VERBS[self.verb][1](self.topology, picture, self.request, them)
 
     def gates_of_undo(self, picture: Snapshot) -> tuple[GateResult, ...]:
         """Another order takes the place of whatever Kafka is copying for; only an evacuation is one.
 
         While there is no quorum nobody tells: each step asks before it changes the order.
         """
-        if not isinstance(self.request, EvacuateRequest) or self._lost_for_quorum(picture.coordination).forms:
+        if self.verb != "evacuate" or self.wanted(picture.coordination.value).forms:
             return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 
 
 class _AsItIs(WithinCluster):
-    """One cluster with the voters of every site, as far as hosts tell of them; nothing is asked for."""
+    """One cluster with the voters of every site; nothing is asked for."""
 
-    def observe(self, estate: ClusterEstate, *, own_lock: bool, own_run: str) -> Snapshot:  # noqa: ARG002
-        """See `WithinCluster`; beside that the hosts of applications."""
-        hosts = partial(client_hosts, self.servers, self.topology)
-        return replace(self._look(estate, own_lock), inventory=asked("inventory", hosts, self.servers.clock))
-
-    def _lost_for_quorum(self, coordination: Part[CoordinationState]) -> _Quorum:
-        every = self.topology.clusters[self.cluster].datacenters if self.topology.inventory else ()
-        known = coordination.value.quorums.get(self.cluster, Quorum()) if coordination.value else Quorum()
-        return _Quorum((), every, known=known)
+    def wanted(self, state: CoordinationState | None) -> Wanted:
+        """See `WithinCluster`."""
+        return wanted_as_it_is(self.topology, self.cluster, state)
 
 
 def look_at(topology: Topology, cluster: str, *, servers: Servers = REAL_SERVERS) -> Snapshot:
@@ -317,7 +262,9 @@ def placements(
     finally:
         if coordination is not None:
             coordination.close()
-    return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
+    return {
+        name: _placement(servers, topology.clusters[name], servers.kafka(topology, name))[1] for name in names
+    }, state
 
 
 def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> tuple[list[str] | None, str]:
@@ -328,20 +275,26 @@ def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> tuple
     if not topology.is_one_cluster:
         return None, "only a file with one cluster is looked at for it; dcctl leaders FILE tells of each"
     (cluster,) = topology.clusters
-    _, found = _placement(servers, servers.kafka(topology, cluster))
+    _, found = _placement(servers, topology.clusters[cluster], servers.kafka(topology, cluster))
     if found.value is None:
         return None, f"the cluster does not say it: {found.problem}"
     return [str(row) for row in displaced(found.value) if row.could_lead], ""
 
 
 def _placement(
-    servers: Servers, cluster: Kafka, *, is_as_told: bool = False
+    servers: Servers, described: Cluster, cluster: Kafka, *, is_as_told: bool = False
 ) -> tuple[Part[dict[int, str]], Part[Placement]]:
-    """Its brokers, and who leads what."""
+    """Its brokers, and who leads what; `described` says at which site a broker is."""
     clock = servers.clock
     brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S), clock)
-    question = cluster.placement_as_told if is_as_told else cluster.placement
-    return brokers, asked(cluster.subject, lambda: once_answered(brokers, question), clock)
+
+    def placement() -> Placement:
+        told = cluster.placement_as_told() if is_as_told else cluster.placement()
+        every = told.living | told.racks.keys()
+        sites = {broker: described.site_of(told.racks.get(broker)) for broker in every}
+        return replace(told, sites={broker: site for broker, site in sites.items() if site is not None})
+
+    return brokers, asked(cluster.subject, lambda: once_answered(brokers, placement), clock)
 
 
 def preview_within_cluster(
@@ -363,6 +316,7 @@ def run_within_cluster(
     servers: Servers = REAL_SERVERS,
 ) -> RunResult:
     """Do what the request says; see `run_procedure`."""
+    effects = effects_of(topology)
     ended = run_procedure(
         WithinCluster(topology, request, servers=servers),
         on_event=on_event,
@@ -370,6 +324,6 @@ def run_within_cluster(
         approve=approve,
         folder=folder,
         is_new_estate=is_new_estate,
-        result_of=journaled(),
+        result_of=journaled(effects),
     )
-    return run_result(ended)
+    return run_result(ended, effects)

@@ -81,7 +81,7 @@ class _Known:
 class Looking:
     """See above. `look` takes at most about a second, whatever answers; longer where answers are long.
 
-    To be closed.
+    `site_of`: at which site the broker of a rack is; see `Cluster.site_of`. To be closed.
     """
 
     def __init__(
@@ -91,8 +91,11 @@ class Looking:
         bootstrap: Iterable[str],
         mode: Metadata,
         now_s: Callable[[], float] = time.time,
+        *,
+        site_of: Callable[[str], str | None] = str,
     ) -> None:
         self._tells, self._servers, self._mode, self._now_s = tells, servers, mode, now_s
+        self._site_of = site_of
         self._bootstrap = tuple(bootstrap)
         self._known = _Known(ports=dict.fromkeys(self._bootstrap, _YES))
         # Names of servers beside brokers may take long to resolve: that keeps no broker from being asked.
@@ -154,7 +157,8 @@ class Looking:
             )
         seen_at_s = self._now_s()
         known.brokers |= {number: broker.address for number, broker in told.brokers.items()}
-        known.sites |= {number: broker.rack for number, broker in told.brokers.items() if broker.rack}
+        sites = {number: self._site_of(broker.rack) for number, broker in told.brokers.items()}
+        known.sites |= {number: site for number, site in sites.items() if site}
         self._forget(told)
         ids = {broker.address: number for number, broker in told.brokers.items()}
         unasked: list[str] = []

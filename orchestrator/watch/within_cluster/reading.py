@@ -29,7 +29,7 @@ class Reading:
 
     `told_by`: the broker that told of the cluster, None where none did, and `problem` why; then `registered`,
     `partitions`, `eligible` and `controller` say nothing. `brokers` are seen by their ports, `voters` by
-    their names; `sites` are racks of brokers. `controller` is empty where nobody was seen to be it;
+    their names; `sites` are those of brokers. `controller` is empty where nobody was seen to be it;
     `controller_epoch` is -1 where none is told. `eligible`: eligible leader replicas of partitions that have
     any. `unasked`: what else could not be asked, and why. `controller_at_s`: by when the controller was told,
     0 for as soon as all else.

@@ -101,6 +101,7 @@ class ClusterWatcher:
             described.bootstrap,
             described.metadata,
             self._time.now_s,
+            site_of=described.site_of,
         )
         self._file = ReadingsFile(folder)
         self._saying = Saying(topology, cluster, site, self._log) if topology.coordination else None

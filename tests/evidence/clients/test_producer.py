@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from orchestrator.evidence.audit.ledgers import sends_path
 from orchestrator.evidence.audit.sends import read_send_notes
@@ -86,3 +87,46 @@ def test_it_waits_for_an_answer_as_long_as_kafkas_own_producers_do(
     WorkloadProducer(config)
     assert Silent.made["enable.idempotence"] is True
     assert Silent.made["message.timeout.ms"] == 120_000
+
+
+class DiesOnce(Silent):
+    """The first of its kind meets a fatal error, as librdkafka's does where records time out of a batch."""
+
+    made_count = 0
+
+    def __init__(self, properties: dict[str, Any], **others: object) -> None:
+        super().__init__(properties, **others)
+        type(self).made_count += 1
+        self.is_first = self.made_count == 1
+
+    def poll(self, timeout_s: float) -> int:
+        """It tells of the error each time."""
+        self._die()
+        return super().poll(timeout_s)
+
+    def flush(self, timeout_s: float) -> int:
+        """The same."""
+        self._die()
+        return super().flush(timeout_s)
+
+    def _die(self) -> None:
+        if self.is_first:
+            raise KafkaException(KafkaError(KafkaError._INCONSISTENT, "a hole", fatal=True))
+
+
+def test_after_a_fatal_error_a_new_client_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the old one had queued is owed: nobody knows whether it is there."""
+    monkeypatch.setattr(producer, "Producer", DiesOnce)
+    config = ProducerConfig(
+        name="checkout",
+        life=1,
+        ledgers=str(tmp_path),
+        properties={},
+        topics=["orders"],
+        max_records=5,
+        rate_records_per_s=1_000_000.0,
+    )
+    checkout = WorkloadProducer(config)
+    checkout.run()
+    assert DiesOnce.made_count == 2
+    assert read_outbox([sends_path(tmp_path, "checkout", 1)]) == (5, list(range(5)))

@@ -117,6 +117,39 @@ def test_all_as_stated_is_valid(story: Story) -> None:
     assert found.measured.pauses(consumer) == [20.502]
 
 
+@pytest.mark.parametrize(
+    ("acks", "seconds_before", "verdict"),
+    [("1", 19.5, "valid"), ("1", 60.0, "invalid"), ("all", 19.5, "invalid")],
+)
+def test_what_only_a_leader_had_may_be_missing_where_its_producer_asked_for_no_more(
+    story: Story, acks: str, seconds_before: float, verdict: str
+) -> None:
+    """For as long as a replica in sync may be behind: what is older was copied."""
+    _drop(story)
+    producers = (replace(story.world.topology.producers[0], acks=acks),)
+    story.world.topology = replace(story.world.topology, producers=producers)
+    found = story.judged()
+    record = next(one for one in found.measured.told.acked if (one.sequence, one.life) == (19, 1))
+    acked_s = found.measured.told.acked[record].at_ms / 1000
+    story.gone[0] = replace(story.gone[0], at_s=acked_s + seconds_before, restored_s=acked_s + 200.0)
+    judged = story.judged()
+    assert judged.measured.missing("orders") == (record,)
+    is_said = any("acknowledged, and missing" in reason for reason in judged.reasons)
+    assert ("invalid" if is_said else "valid") == verdict
+
+
+def test_who_waits_for_the_site_elsewhere_need_not_have_worked_there(story: Story) -> None:
+    """It was started there, and stopped before its topic could be written."""
+    story.gone[0] = replace(story.gone[0], waiting=("orders",))
+    path = sends_path(story.world.ledgers, "checkout", 2)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if not line.startswith("ack,")))
+    reasons = story.judged().reasons
+    assert not [reason for reason in reasons if "lives" in reason]
+    story.gone[0] = replace(story.gone[0], waiting=())
+    assert [reason for reason in story.judged().reasons if "lives" in reason]
+
+
 def _gone(**changed: object) -> Callable[[Story], object]:
     return lambda story: story.gone.__setitem__(0, replace(story.gone[0], **changed))  # type: ignore[arg-type]
 

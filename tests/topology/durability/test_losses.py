@@ -78,5 +78,5 @@ def test_an_unknown_name_is_told_with_the_nearest(name: str, nearest: str) -> No
     """No loss is analysed that was not meant."""
     with pytest.raises(UsageError) as raised:
         loss_of(mixed(), ["dc1", name])
-    assert f"has no data centre and no server `{name}`" in str(raised.value)
+    assert f"has no data centre, no rack and no server `{name}`" in str(raised.value)
     assert nearest in str(raised.value)

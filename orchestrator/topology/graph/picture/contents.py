@@ -11,11 +11,11 @@ from orchestrator.topology.graph.picture.fonts import shortened, text_width
 from orchestrator.topology.graph.picture.look import ICON_STEP, MOST_ICONS, TEXTS
 from orchestrator.topology.graph.wording import (
     alike_topics,
+    broker_words,
     copies_words,
     few,
     fitted,
     quorum_words,
-    shared_words,
     votes_words,
 )
 from orchestrator.wording import plural
@@ -97,7 +97,7 @@ def server_rows(servers: Servers, quorum: Quorum) -> dict[RowKind, ServerRow]:
     apart = servers.voters - servers.shared
     rows: dict[RowKind, ServerRow] = {}
     if servers.brokers:
-        words = plural(servers.brokers, "broker") + shared_words(servers)
+        words = broker_words(servers)
         shared_note = note if servers.shared and not apart else ""
         rows["brokers"] = ServerRow("brokers", "broker", servers.brokers, words, servers.shared, shared_note)
     if apart:
