@@ -11,13 +11,17 @@ LIST = re.compile(r"(\s*controller\.quorum\.voters\s*[=:]\s*)(.*)")
 
 
 def voters_in(lines: Iterable[str]) -> dict[int, str]:
-    """The voters that lines of a file name: id -> `host:port` (ZooKeeper: the peer port)."""
+    """The voters that lines of a file name: id -> `host:port`, at which it takes connections while it runs.
+
+    In ZooKeeper that is the election port: only who leads opens the peer port (`QuorumCnxManager.Listener`).
+    """
     found: dict[int, str] = {}
     for line in lines:
         if server := SERVER.match(line):
             host_and_ports = line[server.end() :].strip().partition(";")[0]
             host, _, ports = host_and_ports.partition(":")
-            found[int(server[1])] = f"{host}:{ports.partition(':')[0]}"
+            peer, _, election = ports.partition(":")
+            found[int(server[1])] = f"{host}:{election.partition(':')[0] or peer}"
         elif listed := LIST.match(line):
             rows = (row.partition("@") for row in listed[2].split(",") if row.strip())
             found |= {int(number): address.strip() for number, _, address in rows if number.strip().isdigit()}

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from orchestrator.evidence.audit.inputs import seen_again_limit_s
+from orchestrator.evidence.origins.compared import CopyFigures
 from orchestrator.evidence.origins.pauses import longest, series_of
 from orchestrator.evidence.report.recovery import objectives_part
 from orchestrator.evidence.report.run_parts import (
@@ -72,7 +73,7 @@ def _clusters(found: SitesMeasured) -> dict[str, Any]:
         copy.topic: {
             "acked": copy.acked,
             "present": copy.present,
-            "lost": {"tail": len(copy.tail), "hole": len(copy.hole)},
+            "lost": _lost(found, copy),
             "quarantined": None,
             "duplicates": len(copy.twice),
             "reordered": copy.reordered,
@@ -84,6 +85,12 @@ def _clusters(found: SitesMeasured) -> dict[str, Any]:
     return {found.rehearsed.cluster: {"topics": topics}}
 
 
+def _lost(found: SitesMeasured, copy: CopyFigures) -> dict[str, int]:
+    """What a lost leader alone had lay behind all that others had, though the log has gone on since."""
+    hole = sum(not found.may_be_missing(record) for record in copy.hole)
+    return {"tail": len(copy.tail) + len(copy.hole) - hole, "hole": hole}
+
+
 def _copies(found: SitesMeasured) -> Iterator[dict[str, Any]]:
     for copy in found.compared.copies:
         yield {
@@ -93,8 +100,7 @@ def _copies(found: SitesMeasured) -> Iterator[dict[str, Any]]:
             "name": copy.topic,
             "acked": copy.acked,
             "present": copy.present,
-            "tail": len(copy.tail),
-            "hole": len(copy.hole),
+            **_lost(found, copy),
             "twice": len(copy.twice),
             "copied_again": 0,
             "copied_again_at_most": 0,

@@ -50,7 +50,7 @@ def test_lost_servers_groups_and_weights_are_commented_out() -> None:
     assert changed(ZOO, {4, 5, 6}) == ZOO.replace("server.1", "#server.1").replace(
         "weight", "#weight"
     ).replace("group", "#group")
-    assert voters_listed(voter(ZOO)) == {1: "a:2888", 4: "b:2888"}
+    assert voters_listed(voter(ZOO)) == {1: "a:3888", 4: "b:3888"}
 
 
 def test_the_static_list_is_shortened_and_nothing_else_changes() -> None:

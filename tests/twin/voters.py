@@ -74,7 +74,7 @@ class TwinVoter:
 
     @property
     def address(self) -> str:
-        return f"voter-{self.number}:{2888 if self.kind == 'zookeeper' else 9093}"
+        return f"voter-{self.number}:{3888 if self.kind == 'zookeeper' else 9093}"
 
     @property
     def runs(self) -> bool:
