@@ -30,6 +30,14 @@ from orchestrator.runs.facts_within_clusters import (
     VotersDropped,
 )
 
+LeftOut = Mapping[str, tuple[int, ...]]
+"""By site the ids of voters that take no part in the quorum, though others of the site do."""
+
+
+def numbers_in(left_out: LeftOut) -> frozenset[int]:
+    """The ids of all of them."""
+    return frozenset(number for ids in left_out.values() for number in ids)
+
 
 @dataclass(frozen=True, slots=True)
 class Evacuated:
@@ -70,8 +78,8 @@ class Quorum:
         return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
     @property
-    def left_out(self) -> Mapping[str, tuple[int, ...]]:
-        """By site the ids of voters that are none at present, though others there are."""
+    def left_out(self) -> LeftOut:
+        """Voters that are none at present, though others of their site are."""
         return self.forced.left_out if self.forced is not None else {}
 
     def is_without(self, sites: Collection[str]) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
-from orchestrator.moves.within_cluster.margin import LeftOut
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt, record_left
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
@@ -17,7 +16,7 @@ from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
