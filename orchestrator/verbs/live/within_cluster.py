@@ -223,7 +223,7 @@ class WithinCluster(OnOneCluster):
 
         While there is no quorum nobody tells: each step asks before it changes the order.
         """
-        if self.verb != "evacuate" or self.wanted(picture.coordination.value).forms:
+        if not isinstance(self.request, EvacuateRequest) or self.wanted(picture.coordination.value).forms:
             return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 
