@@ -52,8 +52,8 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
     cluster = way.cluster
     formed = list(after) if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
     if way.forms:
-        part = TakingPart(way.voters, way.left_out)
-        formed = form_alone(book, cluster, part, way.sites, way.quorum, after=formed)
+        taking_part = TakingPart(way.voters, way.left_out)
+        formed = form_alone(book, cluster, taking_part, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
         with book.section("the other voters", on_failure="stop"):
             start_stopped(book, cluster, way.voters, way.quorum)
@@ -107,7 +107,7 @@ def keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) 
 def form_alone(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     sites: tuple[str, ...],
     quorum: Quorum,
     *,
@@ -115,7 +115,7 @@ def form_alone(
 ) -> list[After]:
     """Survivors become the whole quorum; the voters that do not begin start off the critical way."""
     with book.section("form a quorum", on_failure="stop"):
-        stopped_voters, whole = form_quorum(book, cluster, part, sites, quorum, after=after)
+        stopped_voters, whole = form_quorum(book, cluster, taking_part, sites, quorum, after=after)
     with book.section("the other voters", on_failure="stop"):
-        start_rest(book, cluster, part, stopped_voters, (whole,))
+        start_rest(book, cluster, taking_part, stopped_voters, (whole,))
     return [behind(whole, because="without a quorum nobody is elected")]

@@ -191,12 +191,11 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     """
     if quorum.formed is None or voters is None:
         return order
-    members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
-    part = _coming_back(voters, members, quorum)
-    if not _are_all(part, members):
+    members, taking_part = _members(described, quorum), _coming_back(voters, described, quorum)
+    if not _are_all(taking_part, members):
         return order
     with book.section("one quorum", on_failure="stop", after=order):
-        whole = restore_quorum(book, cluster, members, part.voters, quorum)
+        whole = restore_quorum(book, cluster, members, taking_part.voters, quorum)
     return [behind(whole, because="brokers that were away need the quorum")]
 
 
@@ -302,7 +301,7 @@ def _gates(
             described.datacenters,
             quorum,
             accept_unproven=request.accept_unproven,
-            part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
+            taking_part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
         )
         return (*held, quorum_formed(cluster, quorum), *voters)
     if off := sites_off_of(seen, cluster):
@@ -338,9 +337,14 @@ def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[st
 
 def _coming_back(voters: VotersSeen, described: Cluster, quorum: Quorum) -> TakingPart:
     told = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
-    return coming_back(told, described, quorum)
+    return coming_back(told, _members(described, quorum), quorum)
 
 
-def _are_all(part: TakingPart, described: Cluster) -> bool:
-    known = len(part.voters.voters) + len(part.ids)
+def _members(described: Cluster, quorum: Quorum) -> Cluster:
+    """Without voters that were taken out while the quorum lived."""
+    return members_without(described, quorum.dropped_at) if quorum.dropped_at else described
+
+
+def _are_all(taking_part: TakingPart, described: Cluster) -> bool:
+    known = len(taking_part.voters.voters) + len(taking_part.ids)
     return known == sum(row.controllers + row.zookeepers for row in described.nodes)

@@ -24,7 +24,7 @@ from orchestrator.topology.model import Cluster
 def form_quorum(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     lost: Sequence[str],
     quorum: Quorum,
     *,
@@ -32,10 +32,10 @@ def form_quorum(
 ) -> tuple[Handle[VotersStopped], Handle[object]]:
     """All survivors stopped, all files changed, the one that has most started with just enough others.
 
-    Returns the handles of their stop, and of the quorum. `part`: those that are left, and take part. What
-    somebody has begun, and not brought to its end, is gone on with: his record has the files as they were.
+    Returns the handles of their stop, and of the quorum. What somebody has begun, and not brought to its end,
+    is gone on with: his record has the files as they were.
     """
-    voters, left_out = part.voters, part.left_out
+    voters, left_out = taking_part.voters, taking_part.left_out
     kept = {name: voters.voters[name].number for name in sorted(voters.voters)}
     sites, generation = _sites(voters.voters.values()), quorum.generation + 1
     files = {name: left_alone(voters.voters[name], kept.values()) for name in kept}
@@ -87,18 +87,18 @@ def addresses_lost(voters: Iterable[Voter], quorum: Quorum, left_out: LeftOut) -
 def start_rest(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     stopped: Handle[VotersStopped],
     after: Sequence[Handle[object]],
 ) -> None:
     """The survivors that did not begin."""
-    every = part.voters.voters.values()
+    every = taking_part.voters.voters.values()
     rest = StartRest(
         cluster=cluster,
         sites=_sites(every),
         stopped=(stopped,),
         needed=len(every) // 2 + 1,
-        lost=addresses_lost(every, Quorum(), part.left_out),
+        lost=addresses_lost(every, Quorum(), taking_part.left_out),
     )
     book.add(rest, after=[behind(*after, because="they follow whoever leads")])
 

@@ -109,9 +109,9 @@ def _may_miss_a_change(groups: Groups, kept: Collection[int], held_back: Collect
     return any(_is_quorum(groups, groups.keys() - {*some, *held_back}) for some in decided)
 
 
-def spared(part: TakingPart) -> str:
+def spared(taking_part: TakingPart) -> str:
     """In words, how many of those that take part may fail then."""
-    spare = (len(part.voters.voters) - 1) // 2
+    spare = (len(taking_part.voters.voters) - 1) // 2
     return f"{plural(spare, 'further failure')} survived" if spare else "one more that fails stops it"
 
 
