@@ -109,7 +109,7 @@ def make_venv() -> None:
 def install_packages() -> None:
     """Everything in the lock. What a package needs for its own build is locked as well."""
     say("installing the packages (PySpark is built once, which takes a minute)")
-    # Each play, guard and client of a simulation is a Python process, and starts in half the time.
+    # Each play, guard and client of a simulation is a Python process: bytecode halves the time to start one.
     locked = ["--compile-bytecode", "--require-hashes"]
     locked += ["--build-constraints", str(BOOTSTRAP), "-r", str(PACKAGES)]
     # What uv has cached is right by its hash. Asked with a network, it would build PySpark anew wherever
@@ -131,7 +131,7 @@ def install_own_package() -> Sequence[Path]:
 def compile_own_modules() -> None:
     """Where Python is told to write no bytecode, each process would compile all of them anew: 0.5 s to 1.5 s.
 
-    Those that have not changed are left as they are, so that is asked every time.
+    Modules that have not changed are not compiled again, so this is done at every setup.
     """
     if sys.dont_write_bytecode:
         run([str(PYTHON), "-m", "compileall", "-q", "-j", "0", "orchestrator"])

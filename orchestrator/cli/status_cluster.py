@@ -128,8 +128,7 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
 
 def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     """What stands changed until a failback; guards that hold their servers, or all of them."""
-    if status["lowered"] is not None:
-        yield from standing_changes_told(status, status["cluster"])
+    yield from standing_changes_told(status, status["cluster"])
     for guard in status["guards"] or ():
         if full or guard["state"] == "held":
             yield f"guard of {guard['server']} at {guard['site']}: {guard['state']}: {guard['reason']}"

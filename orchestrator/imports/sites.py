@@ -31,9 +31,8 @@ class Sites:
 
 def seen_sites(seen: SeenCluster, estate: SeenEstate) -> Sites:
     """Where the servers of one cluster stand."""
-    homes, notes = _broker_homes(seen, estate)
-    # Where the inventory has every broker in one data centre, `homes` are racks of it.
     around = _around_racks(seen, estate)
+    homes, notes = _broker_homes(seen, estate, around)
     voters = _voters(seen, estate, homes or {}, around)
     brokers = Counter(homes.values()) if homes else Counter({seen.name: len(seen.observed.brokers)})
     brokers, dead = _with_dead(seen, brokers)
@@ -80,15 +79,16 @@ def _with_dead(seen: SeenCluster, brokers: Counter[str]) -> tuple[Counter[str], 
     return brokers, (f"brokers of {seen.name} that are not alive are left out ({listed}); {where}",)
 
 
-def _broker_homes(seen: SeenCluster, estate: SeenEstate) -> tuple[dict[int, str] | None, tuple[str, ...]]:
-    """Data centre of each broker; None where it is not known."""
+def _broker_homes(
+    seen: SeenCluster, estate: SeenEstate, around: str | None
+) -> tuple[dict[int, str] | None, tuple[str, ...]]:
+    """Data centre of each broker, or its rack in the one that is `around`; None where it is not known."""
     brokers = seen.observed.brokers
     racks = {b.broker_id: b.rack for b in brokers}
     named = {rack for rack in racks.values() if rack is not None and _NAME.fullmatch(rack)}
     if len(estate.clusters) > 1:
         return _home_of_mirrored(seen, estate, named)
     if named and set(racks.values()) == named:
-        around = _around_racks(seen, estate)
         taken = f"one of {around}, where the inventory has all brokers" if around else "a data centre"
         note = f"each rack of {seen.name} is taken for {taken}: {', '.join(sorted(named))}"
         return {number: str(rack) for number, rack in racks.items()}, (note,) if len(named) > 1 else ()

@@ -120,8 +120,10 @@ def refuse_unknown_cluster(topology: Topology, name: str, said: str) -> None:
 
 def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
     """The same for a data centre. Of a rack or a server that is attested to be down no failover is made."""
-    if said == "--attest-down" and any(
-        name in (server.rack_path, server.path) for server in servers_of(topology)
+    if (
+        said == "--attest-down"
+        and name not in topology.datacenters
+        and any(name in server.places for server in servers_of(topology))
     ):
         problem = "is a part of a data centre: failover has nothing to do for it, others lead what it has led"
         hint = f"dcctl explain FILE --lose {name} says what its loss means, dcctl status FILE how it stands"

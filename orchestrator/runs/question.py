@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orchestrator.runs.engine import RunState, staying, steps_to_undo
 from orchestrator.runs.plan import Plan, Step
 from orchestrator.runs.prices import price_in_words
+from orchestrator.runs.within_clusters import left_out_in_words
 from orchestrator.topology.verbs import MOVING_VERBS
 from orchestrator.wording import listed, plural
 
@@ -153,7 +154,7 @@ def _quorum(plan: Plan) -> Iterator[Row]:
     if found:
         yield "voters that decide alone from then on", listed(found, _LISTED)
     if found and (out := plan.facts.get("voters_left_out")):
-        yield "voters left out of the quorum until failback", listed(map(str, out), _LISTED)
+        yield "voters left out of the quorum until failback", listed(left_out_in_words(out), _LISTED)
     if unsupported := plan.facts.get("unsupported"):
         yield "not supported", str(unsupported)
 

@@ -29,6 +29,25 @@ from orchestrator.runs.facts_within_clusters import (
     VotersAdded,
     VotersDropped,
 )
+from orchestrator.wording import listed
+
+LeftOut = Mapping[str, tuple[int, ...]]
+"""By site the ids of voters that take no part in the quorum, though others of the site do."""
+
+
+def numbers_in(left_out: LeftOut) -> frozenset[int]:
+    """The ids of all of them."""
+    return frozenset(number for ids in left_out.values() for number in ids)
+
+
+def left_out_in_words(left_out: Mapping[str, Collection[int]]) -> list[str]:
+    """Of each site which voters are left out."""
+    return [f"voter {listed(map(str, ids))} of {site}" for site, ids in left_out.items() if ids]
+
+
+def left_out_as_json(left_out: LeftOut) -> dict[str, list[int]]:
+    """As plans, `status` and `leaders` tell it."""
+    return {site: sorted(ids) for site, ids in left_out.items() if ids}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +89,8 @@ class Quorum:
         return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
     @property
-    def left_out(self) -> Mapping[str, tuple[int, ...]]:
-        """By site the ids of voters that are none at present, though others there are."""
+    def left_out(self) -> LeftOut:
+        """Voters that are none at present, though others of their site are."""
         return self.forced.left_out if self.forced is not None else {}
 
     def is_without(self, sites: Collection[str]) -> bool:

@@ -103,3 +103,10 @@ def test_a_rack_or_a_broker_of_one_location_needs_no_failover(
     said = " ".join(capsys.readouterr().err.split())
     assert f"--attest-down {part}: is a part of a data centre: failover has nothing to do for it" in said
     assert f"--lose {part}" in said
+
+
+def test_no_name_is_no_part_of_a_data_centre(capsys: pytest.CaptureFixture[str]) -> None:
+    """Servers without a rack are in none that is called nothing."""
+    file = str(Path(__file__).parents[2] / "topologies" / "stretched-2dc.yaml")
+    assert run(["failover", file, "--attest-down", "", "--yes"]) == 2
+    assert "is a part of a data centre" not in " ".join(capsys.readouterr().err.split())

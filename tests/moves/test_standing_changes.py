@@ -41,4 +41,6 @@ def test_each_change_is_told_with_the_command_that_puts_it_back(
 
 def test_nothing_is_known_without_the_ensemble() -> None:
     """Null is not the same as nothing."""
-    assert set(standing_changes(None, "main").values()) == {None}
+    found = standing_changes(None, "main")
+    assert set(found.values()) == {None}
+    assert not list(standing_changes_told(found, "main"))

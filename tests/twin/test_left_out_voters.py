@@ -83,7 +83,7 @@ def test_two_of_three_become_the_quorum_and_the_third_is_named(
     assert operator.plan is not None
     names = ", ".join(f"zookeeper-{number}" for number in HERE if number != out)
     assert f"become its whole metadata quorum, without voter {out} of dc2" in operator.plan.way
-    assert operator.plan.facts["voters_left_out"] == [out]
+    assert operator.plan.facts["voters_left_out"] == {"dc2": [out]}
     present = gate(operator, "voters-present")
     assert (present.outcome, present.reason) == (
         "ok",
@@ -135,7 +135,7 @@ def test_a_voter_that_is_dead_is_started_with_the_rest_where_its_host_answers(es
     assert gate(operator, "voters-present").reason == "hosts tell of every voter of main at dc2"
     assert quorum(operator).members() == {*HERE}
     assert operator.plan is not None
-    assert operator.plan.facts["voters_left_out"] == []
+    assert operator.plan.facts["voters_left_out"] == {}
 
 
 def test_with_two_that_nobody_tells_of_everything_is_held(estates: Estates) -> None:
@@ -195,7 +195,7 @@ def test_all_are_one_quorum_again_whether_or_not_its_host_answers(estates: Estat
     )
     is_whole(operator)
     assert operator.plan is not None
-    assert operator.plan.facts["voters_left_out"] == ([] if is_told else [6])
+    assert operator.plan.facts["voters_left_out"] == ({} if is_told else {"dc2": [6]})
     assert ("one quorum again but for voter 6 of dc2" in operator.plan.facts["when_done"]) is not is_told
     voter_of(operator, 6).is_told = True
     assert operator.lead_as_before("main").outcome == "nothing-to-do"

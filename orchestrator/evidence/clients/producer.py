@@ -43,8 +43,8 @@ _UNANSWERED = {
     "_INCONSISTENT",
 }
 
-# How often a client tells of a fatal error while its records are given up.
-_TOLD_AT_MOST = 5
+# A client that met a fatal error raises it from `flush` too: so often at most it is asked again for answers.
+_FLUSHES_AT_MOST = 5
 
 
 class WorkloadProducer:
@@ -186,11 +186,11 @@ class WorkloadProducer:
     def _connect_anew(self) -> None:
         """An idempotent producer that met a fatal error never sends again; a new one does."""
         self._client.purge()
-        for _ in range(_TOLD_AT_MOST):
+        for _ in range(_FLUSHES_AT_MOST):
             try:
                 self._client.flush(FLUSH_TIMEOUT_S)
             except KafkaException as error:
-                # It is told once more, perhaps before all that was purged.
+                # The error is raised once more, perhaps before each purged record has its answer.
                 if not error.args[0].fatal():
                     raise
             else:

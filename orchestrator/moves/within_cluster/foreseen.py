@@ -125,7 +125,7 @@ def _survivors(described: Cluster, sites: Sequence[str]) -> dict[str, Voter]:
                 file="",
                 sha256="",
                 lines=(),
-                epoch=1,
+                epoch=1,  # it has followed a leader: see `has_metadata`
                 end=0,
                 runs=True,
                 leads=False,

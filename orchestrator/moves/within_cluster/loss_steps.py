@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
-from orchestrator.moves.within_cluster.margin import LeftOut
 from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
 from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt, record_left
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
@@ -17,7 +16,7 @@ from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum
 from orchestrator.topology.model import Topology
 from orchestrator.values import TopicPartition
 
@@ -53,8 +52,8 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
     cluster = way.cluster
     formed = list(after) if way.is_fenced else keep_off(book, cluster, way.sites, way.unasked)
     if way.forms:
-        part = TakingPart(way.voters, way.left_out)
-        formed = form_alone(book, cluster, part, way.sites, way.quorum, after=formed)
+        taking_part = TakingPart(way.voters, way.left_out)
+        formed = form_alone(book, cluster, taking_part, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
         with book.section("the other voters", on_failure="stop"):
             start_stopped(book, cluster, way.voters, way.quorum)
@@ -108,7 +107,7 @@ def keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) 
 def form_alone(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     sites: tuple[str, ...],
     quorum: Quorum,
     *,
@@ -116,7 +115,7 @@ def form_alone(
 ) -> list[After]:
     """Survivors become the whole quorum; the voters that do not begin start off the critical way."""
     with book.section("form a quorum", on_failure="stop"):
-        stopped_voters, whole = form_quorum(book, cluster, part, sites, quorum, after=after)
+        stopped_voters, whole = form_quorum(book, cluster, taking_part, sites, quorum, after=after)
     with book.section("the other voters", on_failure="stop"):
-        start_rest(book, cluster, part, stopped_voters, (whole,))
+        start_rest(book, cluster, taking_part, stopped_voters, (whole,))
     return [behind(whole, because="without a quorum nobody is elected")]

@@ -16,7 +16,7 @@ from orchestrator.moves.within_cluster.order import assigned, brokers_at
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.ports.voters import VotersSeen
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum, numbers_in
 from orchestrator.topology.durability.control_plane import control_plane_after
 from orchestrator.topology.durability.losses import Loss, Server, servers_of
 from orchestrator.topology.durability.values import ControlPlane
@@ -25,8 +25,6 @@ from orchestrator.wording import listed
 
 Voting = Mapping[str, int]
 """How many voters are up, by site."""
-LeftOut = Mapping[str, Collection[int]]
-"""By site the ids of voters that take no part, though others of the site do."""
 _NOBODY: LeftOut = MappingProxyType({})
 _SHORT = 120
 
@@ -108,7 +106,7 @@ def members_without(described: Cluster, gone: Collection[str], left_out: LeftOut
 
 def told_of_deciding(part: Part[VotersSeen], quorum: Quorum) -> Part[VotersSeen]:
     """What hosts tell, without voters that are left out: they may run, and decide nothing."""
-    out = {number for ids in quorum.left_out.values() for number in ids}
+    out = numbers_in(quorum.left_out)
     if part.value is None or not out:
         return part
     left = {name: one for name, one in part.value.voters.items() if one.number not in out}

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.moves.within_cluster.margin import (
-    LeftOut,
     NextStop,
     deciding_without,
     margin_now,
@@ -21,7 +20,7 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum
 from orchestrator.topology.model import Topology
 from orchestrator.wording import listed, plural
 

@@ -32,7 +32,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
 )
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum, survivors_of
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back, left_out_in_words
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
@@ -47,7 +47,7 @@ from orchestrator.runs.gate import gate_result
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Evacuated, Quorum
+from orchestrator.runs.within_clusters import Evacuated, Quorum, left_out_as_json, left_out_in_words
 from orchestrator.snapshot.snapshot import Snapshot
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.verbs import put_back_command
@@ -95,8 +95,8 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
-    part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
-    order = _one_quorum(book, cluster, described, part, quorum, order)
+    taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
+    order = _one_quorum(book, cluster, described, taking_part, quorum, order)
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
             order = let_run = _let_run(book, cluster, services, off, order)
@@ -117,7 +117,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     where = f" at {listed(sites)}" if sites else ""
     unheard = silent.said(cluster)
     whole_again = "; all voters are one quorum again" if quorum.without else ""
-    if part is not None and (out := listed(left_out_in_words(part.left_out))):
+    if taking_part is not None and (out := listed(left_out_in_words(taking_part.left_out))):
         whole_again += f" but for {out}: not told of, and one of them as soon as started"
     facts = {
         "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{mirrors_in_words(mirrors)}{unheard}",
@@ -125,7 +125,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         "sites": list(sites),
         "restored": list(lowered.before) if lowered else [],
         "voters_unheard": [voter.number for voter in silent.voters],
-        "voters_left_out": sorted(part.ids) if part is not None else [],
+        "voters_left_out": left_out_as_json(taking_part.left_out if taking_part is not None else {}),
         "applications": home.at,
         "applications_left": dict(home.left_out),
     }
@@ -185,7 +185,7 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     book: Runbook,
     cluster: str,
     described: Cluster,
-    part: TakingPart | None,
+    taking_part: TakingPart | None,
     quorum: Quorum,
     order: list[After],
 ) -> list[After]:
@@ -193,13 +193,13 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
 
     Who was taken out while the quorum lived is let in by it, once it is whole.
     """
-    if quorum.formed is None or part is None:
+    if quorum.formed is None or taking_part is None:
         return order
-    members = members_without(described, quorum.dropped_at) if quorum.dropped_at else described
-    if not _are_all(part, members):
+    members = _members(described, quorum)
+    if not _are_all(taking_part, members):
         return order
     with book.section("one quorum", on_failure="stop", after=order):
-        whole = restore_quorum(book, cluster, members, part.voters, quorum)
+        whole = restore_quorum(book, cluster, members, taking_part.voters, quorum)
     return [behind(whole, because="brokers that were away need the quorum")]
 
 
@@ -306,7 +306,7 @@ def _gates(
             described.datacenters,
             quorum,
             accept_unproven=request.accept_unproven,
-            part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
+            taking_part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
         )
         return (*held, quorum_formed(cluster, quorum), *voters)
     if off := sites_off_of(seen, cluster):
@@ -342,9 +342,14 @@ def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[st
 
 def _coming_back(voters: VotersSeen, described: Cluster, quorum: Quorum) -> TakingPart:
     told = VotersSeen(survivors_of(voters.voters, quorum.dropped_at), voters.problems)
-    return coming_back(told, described, quorum)
+    return coming_back(told, _members(described, quorum), quorum)
 
 
-def _are_all(part: TakingPart, described: Cluster) -> bool:
-    known = len(part.voters.voters) + len(part.ids)
+def _members(described: Cluster, quorum: Quorum) -> Cluster:
+    """Without voters that were taken out while the quorum lived."""
+    return members_without(described, quorum.dropped_at) if quorum.dropped_at else described
+
+
+def _are_all(taking_part: TakingPart, described: Cluster) -> bool:
+    known = len(taking_part.voters.voters) + len(taking_part.ids)
     return known == sum(row.controllers + row.zookeepers for row in described.nodes)

@@ -39,7 +39,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     lost_site_silent,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on, left_out_in_words
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -65,7 +65,7 @@ from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import Quorum, left_out_as_json, left_out_in_words
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.model import Cluster, Topology
@@ -88,15 +88,15 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     described = topology.clusters[cluster]
     left = tuple(dc for dc in described.datacenters if dc not in sites)
-    part = _survivors(view, described, sites, quorum, is_alone=is_alone)
-    voters = part.voters
+    taking_part = _survivors(view, described, sites, quorum, is_alone=is_alone)
+    voters = taking_part.voters
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(_of_voters(view, described, request, left, quorum, part) if is_alone else ()),
+        *(_of_voters(view, described, request, left, quorum, taking_part) if is_alone else ()),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
@@ -119,7 +119,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         min_insync={**min_insync, **to_lower},
         lost={*sites, *forced},
         without={*quorum.without, *(sites if is_alone or dropped else ())},
-        left_out=part.left_out,
+        left_out=taking_part.left_out,
     )
     margin = margin_of(topology, cluster, then)
     word = request.lower_min_insync
@@ -162,7 +162,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         dropped=dropped,
         topology=topology,
         mirrors=mirrors,
-        left_out=part.left_out,
+        left_out=taking_part.left_out,
     )
     book = Runbook()
     if not is_done(gates, done) and not (forms and not voters.voters):
@@ -186,7 +186,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         "applications": away_from.at,
         "applications_left": dict(away_from.left_out),
         "quorum": sorted(voters.voters) if forms else [],
-        "voters_left_out": sorted(part.ids),
+        "voters_left_out": left_out_as_json(taking_part.left_out),
         "voters_dropped": [voter.number for voter in dropped],
         **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
     }
@@ -221,13 +221,13 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
     left = tuple(dc for dc in described.datacenters if dc not in sites)
-    part = _survivors(view, described, sites, quorum, is_alone=True)
-    voters, without = part.voters, listed([*sites, *left_out_in_words(part.left_out)])
+    taking_part = _survivors(view, described, sites, quorum, is_alone=True)
+    voters, without = taking_part.voters, listed([*sites, *left_out_in_words(taking_part.left_out)])
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, sites),
-        *_of_voters(view, described, request, left, quorum, part),
+        *_of_voters(view, described, request, left, quorum, taking_part),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
         *_droppable(view, described, request, quorum, is_alone=True),
@@ -235,12 +235,12 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
     why = f"{gone}: down, or restarted" if gone else "no broker answers"
     nowhere = Placement({}, {}, frozenset())
-    alone = Done(placement=nowhere, min_insync={}, lost=sites, without=sites, left_out=part.left_out)
+    alone = Done(placement=nowhere, min_insync={}, lost=sites, without=sites, left_out=taking_part.left_out)
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
-        form_alone(book, cluster, part, sites, quorum, after=off)
+        form_alone(book, cluster, taking_part, sites, quorum, after=off)
     kept = listed(sorted(voters.voters))
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {without}, "
@@ -259,7 +259,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         "applications": {},
         "applications_left": {},
         "quorum": sorted(voters.voters),
-        "voters_left_out": sorted(part.ids),
+        "voters_left_out": left_out_as_json(taking_part.left_out),
         "voters_dropped": [],
         **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
     }
@@ -281,7 +281,7 @@ def _survivors(
     left = [dc for dc in described.datacenters if dc not in {*sites, *quorum.dropped_at}]
     if is_alone:
         return going_on(told, described, left, quorum)
-    return TakingPart(VotersSeen({n: one for n, one in told.voters.items() if one.site in left}, {}))
+    return TakingPart(VotersSeen({name: one for name, one in told.voters.items() if one.site in left}, {}))
 
 
 def _of_voters(  # noqa: PLR0917 - what is judged together
@@ -290,7 +290,7 @@ def _of_voters(  # noqa: PLR0917 - what is judged together
     request: SiteLossRequest,
     left: tuple[str, ...],
     quorum: Quorum,
-    part: TakingPart,
+    taking_part: TakingPart,
 ) -> tuple[GateResult, ...]:
     return gates_of_voters(
         view.voters,
@@ -299,7 +299,7 @@ def _of_voters(  # noqa: PLR0917 - what is judged together
         left,
         quorum,
         accept_unproven=request.accept_unproven,
-        part=part,
+        taking_part=taking_part,
     )
 
 

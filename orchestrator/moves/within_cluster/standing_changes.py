@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
 from orchestrator.runs.coordination_state import CoordinationState
+from orchestrator.runs.within_clusters import left_out_as_json, left_out_in_words
 from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
-
-_KEYS = (
-    "evacuated",
-    "reordered",
-    "lowered",
-    "sites_off",
-    "services_stopped",
-    "quorum_without",
-    "voters_left_out",
-    "applications_at",
-    "mirrors_halted",
-)
 
 
 def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str, Any]:
@@ -28,12 +16,13 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
 
     `evacuated`, `sites_off`, `quorum_without`: names of sites; `reordered`: replicas stand in another order
     than before; `lowered`: `min.insync.replicas` by topic; `services_stopped`: names of servers;
-    `voters_left_out`: by another site the ids of its voters that are none; `applications_at`: the site of
+    `voters_left_out`: by site the ids of voters without a vote, where others of the site have one;
+    `applications_at`: the site of
     each program that runs elsewhere than the file has it; `mirrors_halted`: targets of mirrors that stand
     since an unclean election.
     """
     if state is None:
-        return dict.fromkeys(_KEYS)
+        return dict.fromkeys(standing_changes(CoordinationState(""), cluster))
     away, lowered = state.evacuated.get(cluster), state.lowered.get(cluster)
     quorum = state.quorums.get(cluster)
     at = state.applications_at.get(cluster, {})
@@ -44,14 +33,17 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
         "sites_off": list(state.sites_off.get(cluster, ())),
         "services_stopped": sorted(state.services_stopped.get(cluster, ())),
         "quorum_without": list(quorum.without) if quorum else [],
-        "voters_left_out": {dc: list(ids) for dc, ids in quorum.left_out.items()} if quorum else {},
+        "voters_left_out": left_out_as_json(quorum.left_out) if quorum else {},
         "applications_at": {program: placed.site for program, placed in at.items()},
         "mirrors_halted": [halted.target for halted in state.mirrors_halted.get(cluster, ())],
     }
 
 
 def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[str]:
-    """A sentence for each, with the command that puts it back. `changes`: see `standing_changes`."""
+    """A sentence for each, with the command that puts it back; none where the ensemble does not tell.
+
+    `changes`: see `standing_changes`.
+    """
     back = put_back_command(cluster)
     if changes["evacuated"]:
         yield f"evacuated: {listed(changes['evacuated'])}; {back} puts leaders back"
@@ -64,7 +56,7 @@ def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[
         yield f"{listed(changes['sites_off'])} is off: guards there start no server before {back}"
     if changes["services_stopped"]:
         yield f"services stopped: {listed(changes['services_stopped'])}; {back} starts those that ran"
-    if lost := [*changes["quorum_without"], *left_out_in_words(changes["voters_left_out"])]:
+    if lost := [*(changes["quorum_without"] or ()), *left_out_in_words(changes["voters_left_out"] or {})]:
         yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
     if changes["applications_at"]:
         rows = listed(f"{program} at {site}" for program, site in changes["applications_at"].items())

@@ -96,8 +96,8 @@ def _margin(quorum: Quorum, *, can_drop: bool) -> str:
 
 
 _FEWER = (
-    "; where hosts do not answer, fewer are enough that are more than half of each group, and then the next"
-    " failure can stop it"
+    "; where some of their hosts do not answer, the others are enough if they are more than half of each"
+    " group, and one more failure then stops it"
 )
 
 

@@ -159,7 +159,7 @@ def _lost_by_rack(shape: Shape, state: ClusterState) -> ReplicasLost:
     if shape.spread:
         return lost_of_spread(shape.spread, state.sites)
     if shape.residency:
-        allowed = tuple(site for site in state.sites if site.dc in shape.residency)
+        allowed = tuple(site for site in state.sites if site.place in shape.residency)
         return lost_of_striped(shape.replicas, allowed)
     place = lost_of_striped if state.metadata == "kraft" else lost_of_alternated
     return place(shape.replicas, state.sites)

@@ -43,6 +43,11 @@ class Server:
         return f"{self.dc}/{self.rack}" if self.rack else ""
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Names of what takes it along when it is lost: its data centre, its rack if it has one, itself."""
+        return tuple(filter(None, (self.dc, self.rack_path, self.path)))
+
+    @property
     def broker_rack(self) -> str:
         """What Kafka knows of where it stands; see `Nodes.broker_rack`."""
         return self.rack or self.dc
@@ -62,7 +67,7 @@ class Loss:
 
     def place_among(self, servers: Iterable[Server]) -> str:
         """Where the lost ones of these servers are: `in dc1`, `in rack dc1/rack-a`, `on dc1/broker-2`."""
-        places = {place for server in servers for place in (server.dc, server.rack_path, server.path)}
+        places = {place for server in servers for place in server.places}
         names = [name for name in self.names if name in places] or self.names
         racks = {server.rack_path for server in self.servers}
         words = {name: "in rack" if name in racks else "on" if "/" in name else "in" for name in names}
@@ -110,15 +115,15 @@ def loss_of(topology: Topology, names: Sequence[str]) -> Loss:
     """
     wanted = tuple(dict.fromkeys(names))
     servers = servers_of(topology)
-    known = {*topology.datacenters, *(name for server in servers for name in (server.path, server.rack_path))}
+    known = {*topology.datacenters, *(place for server in servers for place in server.places)}
     for name in wanted:
-        if not name or name not in known:
+        if name not in known:
             raise UsageError(
                 f"--lose {','.join(wanted)}",
                 f"topology `{topology.name}` has no data centre, no rack and no server `{name}`",
                 _hint(topology, servers, name),
             )
-    lost = frozenset(one for one in servers if {one.dc, one.rack_path, one.path} & set(wanted))
+    lost = frozenset(server for server in servers if not set(wanted).isdisjoint(server.places))
     return Loss(wanted, lost)
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 
 class SiteBrokers(NamedTuple):
-    """Brokers of one cluster in one data centre or rack (`dc`), and how many of them are lost."""
+    """Brokers of one cluster in one data centre or rack, and how many of them are lost."""
 
-    dc: str
+    place: str
     brokers: int
     lost: int
 
@@ -29,8 +29,8 @@ class ReplicasLost(NamedTuple):
 
 def lost_of_spread(spread: Iterable[tuple[str, int]], sites: tuple[SiteBrokers, ...]) -> ReplicasLost:
     """For a spread that the file gives: data centre and replicas there."""
-    by_dc = {site.dc: site for site in sites}
-    counts = [(by_dc[dc], replicas) for dc, replicas in spread if dc in by_dc]
+    by_place = {site.place: site for site in sites}
+    counts = [(by_place[dc], replicas) for dc, replicas in spread if dc in by_place]
     return ReplicasLost(
         sum(_fewest(site, replicas) for site, replicas in counts),
         sum(min(replicas, site.lost) for site, replicas in counts),
@@ -68,7 +68,7 @@ def lost_of_alternated(replicas: int, sites: tuple[SiteBrokers, ...]) -> Replica
     three racks of three can become 1, 2 and 3. All that it may choose is tried.
     """
     found = [
-        lost_of_spread(zip((site.dc for site in sites), counts, strict=True), sites)
+        lost_of_spread(zip((site.place for site in sites), counts, strict=True), sites)
         for counts in _alternated_spreads(tuple(site.brokers for site in sites), replicas)
     ]
     return ReplicasLost(min(one.fewest for one in found), max(one.most for one in found))

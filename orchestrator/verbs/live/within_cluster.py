@@ -198,8 +198,8 @@ class WithinCluster(OnOneCluster):
         addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
         described = self.topology.clusters[self.cluster]
         left = [dc for dc in described.datacenters if dc not in wanted.lost]
-        part = going_on(view.voters.value or VotersSeen({}, {}), described, left, wanted.known)
-        addresses += addresses_lost(part.voters.voters.values(), wanted.known, part.left_out)
+        taking_part = going_on(view.voters.value or VotersSeen({}, {}), described, left, wanted.known)
+        addresses += addresses_lost(taking_part.voters.voters.values(), wanted.known, taking_part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def _ports(self, wanted: Wanted, view: ClusterView) -> dict[int, Listening]:
@@ -223,7 +223,7 @@ class WithinCluster(OnOneCluster):
 
         While there is no quorum nobody tells: each step asks before it changes the order.
         """
-        if self.verb != "evacuate" or self.wanted(picture.coordination.value).forms:
+        if not isinstance(self.request, EvacuateRequest) or self.wanted(picture.coordination.value).forms:
             return ()
         return (nothing_reassigned(picture.cluster(self.cluster).reassigning, self.cluster),)
 

@@ -235,8 +235,8 @@ def test_one_reason_is_enough_for_a_reader_in_a_hurry() -> None:
     assert cluster_after(given, "dc1").reason == (
         "3 of 6 ZooKeeper servers are left, with a majority in 1 of 2 data centres, and a quorum needs 2;"
         " any 2 of them surely hold all committed metadata, so a quorum formed of all 3 loses nothing; where"
-        " hosts do not answer, fewer are enough that are more than half of each group, and then the next"
-        " failure can stop it"
+        " some of their hosts do not answer, the others are enough if they are more than half of each group,"
+        " and one more failure then stops it"
     )
 
 

@@ -67,13 +67,15 @@ def striped_placements(
 def racks_of(sites: tuple[SiteBrokers, ...]) -> dict[str, list[str]]:
     """Names of the brokers in each rack; the lost ones are the first."""
     return {
-        site.dc: [f"{site.dc}{number}" for number in range(site.brokers)] for site in sites if site.brokers
+        site.place: [f"{site.place}{number}" for number in range(site.brokers)]
+        for site in sites
+        if site.brokers
     }
 
 
 def lost_in(chosen: list[str] | tuple[str, ...], sites: tuple[SiteBrokers, ...]) -> int:
     """How many of these replicas are on lost brokers."""
-    lost = {f"{site.dc}{number}" for site in sites for number in range(site.lost)}
+    lost = {f"{site.place}{number}" for site in sites for number in range(site.lost)}
     return len(lost & set(chosen))
 
 

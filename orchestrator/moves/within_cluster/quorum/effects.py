@@ -19,7 +19,6 @@ from orchestrator.moves.within_cluster.quorum.standing import (
     lacks,
     leader_of,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import left_out_in_words
 from orchestrator.ports.voters import FileChange, VoterHosts, VotersSeen
 from orchestrator.runs.effect import (
     EFFECT_CONFIG,
@@ -37,6 +36,7 @@ from orchestrator.runs.effect import (
 )
 from orchestrator.runs.facts_within_clusters import QuorumForced, QuorumFormed, QuorumRestoring, QuorumWhole
 from orchestrator.runs.ports import EstateRecord
+from orchestrator.runs.within_clusters import left_out_in_words
 from orchestrator.wording import listed, plural
 
 _PLAY_S = 60.0

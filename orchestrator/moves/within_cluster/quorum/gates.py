@@ -10,7 +10,6 @@ from orchestrator.moves.within_cluster.quorum.files import has_change, line_of_l
 from orchestrator.moves.within_cluster.quorum.taking_part import (
     TakingPart,
     has_metadata,
-    left_out_in_words,
     spared,
 )
 from orchestrator.ports.hosts import Listening
@@ -18,7 +17,7 @@ from orchestrator.ports.part import Part
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import Quorum, left_out_in_words
 from orchestrator.topology.model import Cluster
 from orchestrator.wording import listed, plural
 
@@ -34,19 +33,19 @@ def voters_present(
     cluster: str,
     described: Cluster,
     sites: Collection[str],
-    part: TakingPart | None = None,
+    taking_part: TakingPart | None = None,
 ) -> GateResult:
     """Each voter at these sites is told of by a host: one that is not could come up with its old file.
 
-    `part`: which of them have to be, where it is not all: see `quorum.taking_part`.
+    `taking_part`: which of them have to be, where it is not all: see `quorum.taking_part`.
     """
     limit = f"hosts tell of every voter of {cluster} at {listed(sites)}"
     if voters.value is None:
         return absent("voters-present", voters, limit)
-    part = part or TakingPart(voters.value)
-    seen = part.voters
+    taking_part = taking_part or TakingPart(voters.value)
+    seen = taking_part.voters
     voters_of = voters_by_site(described)
-    wanted = {dc: voters_of.get(dc, 0) - len(part.left_out.get(dc, ())) for dc in sites}
+    wanted = {dc: voters_of.get(dc, 0) - len(taking_part.left_out.get(dc, ())) for dc in sites}
     found = {dc: sum(voter.site == dc for voter in seen.voters.values()) for dc in wanted}
     measured = f"{plural(len(seen.voters), 'voter')} told of"
     hint = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"
@@ -68,20 +67,20 @@ def voters_present(
             f"whether they run is not known, nor could be once they are stopped: {listed(sorted(unclear))}"
         )
         return gate_result("voters-present", "unknown", measured, limit, reason, hint)
-    reason = f"{limit}{_but_for(part, described, sites)}"
+    reason = f"{limit}{_but_for(taking_part, described, sites)}"
     return gate_result("voters-present", "ok", measured, limit, reason)
 
 
-def _but_for(part: TakingPart, described: Cluster, sites: Collection[str]) -> str:
+def _but_for(taking_part: TakingPart, described: Cluster, sites: Collection[str]) -> str:
     """Who is left out, and why it goes without them; empty where nobody is."""
-    if not (out := listed(left_out_in_words(part.left_out))):
+    if not (out := listed(left_out_in_words(taking_part.left_out))):
         return ""
-    why = f" ({part.why})" if part.why else ""
+    why = f" ({taking_part.why})" if taking_part.why else ""
     if {*sites} >= voters_by_site(described).keys():
         return f" but for {out}{why}, whose file was not changed: started later, it takes part again"
-    names = listed(sorted(part.voters.voters))
+    names = listed(sorted(taking_part.voters.voters))
     said = f" but for {out}{why}: {names} are a majority of each group that is left, so they have all that "
-    return f"{said}is committed, and the others can decide nothing; {spared(part)}"
+    return f"{said}is committed, and the others can decide nothing; {spared(taking_part)}"
 
 
 def _strange(voters: Iterable[Voter], described: Cluster) -> Iterable[str]:
@@ -229,11 +228,11 @@ def gates_of_voters(
     quorum: Quorum,
     *,
     accept_unproven: bool,
-    part: TakingPart | None = None,
+    taking_part: TakingPart | None = None,
 ) -> tuple[GateResult, ...]:
     """What has to hold of the voters at these sites before any of them is stopped or started.
 
-    `part`: those of them that take part, where that need not be all. Those that were taken out of the quorum
+    `taking_part`: which of them have to be, where that is not all. Those that were taken out of the quorum
     while it lived take no part: it has written who votes into files of the others itself.
     """
     if gone := quorum.dropped_at:
@@ -242,7 +241,7 @@ def gates_of_voters(
             left = {name: one for name, one in voters.value.voters.items() if one.site not in gone}
             voters = replace(voters, value=replace(voters.value, voters=left))
     return (
-        voters_present(voters, cluster, described, sites, part),
+        voters_present(voters, cluster, described, sites, taking_part),
         files_as_known(voters, cluster, described, quorum),
         quorum_proven(cluster, described, is_accepted=accept_unproven),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from orchestrator.moves.within_cluster.margin import LeftOut
 from orchestrator.moves.within_cluster.quorum.effects import (
     FormQuorum,
     RecordGeneration,
@@ -18,14 +17,14 @@ from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.runbook import After, Runbook, behind
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum, numbers_in
 from orchestrator.topology.model import Cluster
 
 
 def form_quorum(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     lost: Sequence[str],
     quorum: Quorum,
     *,
@@ -33,10 +32,10 @@ def form_quorum(
 ) -> tuple[Handle[VotersStopped], Handle[object]]:
     """All survivors stopped, all files changed, the one that has most started with just enough others.
 
-    Returns the handles of their stop, and of the quorum. `part`: those that are left, and take part. What
-    somebody has begun, and not brought to its end, is gone on with: his record has the files as they were.
+    Returns the handles of their stop, and of the quorum. What somebody has begun, and not brought to its end,
+    is gone on with: his record has the files as they were.
     """
-    voters, left_out = part.voters, part.left_out
+    voters, left_out = taking_part.voters, taking_part.left_out
     kept = {name: voters.voters[name].number for name in sorted(voters.voters)}
     sites, generation = _sites(voters.voters.values()), quorum.generation + 1
     files = {name: left_alone(voters.voters[name], kept.values()) for name in kept}
@@ -52,7 +51,7 @@ def form_quorum(
             files=files,
             left=sites,
             lost=lost_at,
-            left_out={site: tuple(ids) for site, ids in left_out.items()},
+            left_out=dict(left_out),
         ),
         after=after,
     )
@@ -80,7 +79,7 @@ def addresses_lost(voters: Iterable[Voter], quorum: Quorum, left_out: LeftOut) -
     Not of those that are left out of sites that go on: they may run, and decide nothing.
     """
     listed = {number: address for voter in voters for number, address in voters_listed(voter).items()}
-    here = {voter.number for voter in voters} | {number for ids in left_out.values() for number in ids}
+    here = {voter.number for voter in voters} | numbers_in(left_out)
     recorded = quorum.forced.lost if quorum.forced is not None else ()
     return tuple(sorted({*recorded, *(address for number, address in listed.items() if number not in here)}))
 
@@ -88,18 +87,18 @@ def addresses_lost(voters: Iterable[Voter], quorum: Quorum, left_out: LeftOut) -
 def start_rest(
     book: Runbook,
     cluster: str,
-    part: TakingPart,
+    taking_part: TakingPart,
     stopped: Handle[VotersStopped],
     after: Sequence[Handle[object]],
 ) -> None:
     """The survivors that did not begin."""
-    every = part.voters.voters.values()
+    every = taking_part.voters.voters.values()
     rest = StartRest(
         cluster=cluster,
         sites=_sites(every),
         stopped=(stopped,),
         needed=len(every) // 2 + 1,
-        lost=addresses_lost(every, Quorum(), part.left_out),
+        lost=addresses_lost(every, Quorum(), taking_part.left_out),
     )
     book.add(rest, after=[behind(*after, because="they follow whoever leads")])
 
@@ -121,7 +120,7 @@ def restore_quorum(
     kept, digests = quorum.forced.kept, quorum.formed.files
     ours = [voter for voter in voters.voters.values() if voter.server in kept]
     others = [voter for voter in voters.voters.values() if voter.server not in kept]
-    out = {number for ids in quorum.left_out.values() for number in ids}
+    out = numbers_in(quorum.left_out)
     last = _names([voter for voter in others if voter.number in out])
     files = {name: put_back(change, digests[name]) for name, change in quorum.forced.files.items()}
     returned = book.add(

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from orchestrator.moves.within_cluster.margin import LeftOut, voters_by_site
+from orchestrator.moves.within_cluster.margin import voters_by_site
 from orchestrator.ports.voter_lines import groups_in
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
-from orchestrator.runs.within_clusters import Quorum
+from orchestrator.runs.within_clusters import LeftOut, Quorum, numbers_in
 from orchestrator.topology.durability.quorum import Quorum as Votes
 from orchestrator.topology.durability.quorum import Voter as Vote
 from orchestrator.topology.model import Cluster
@@ -39,12 +39,7 @@ class TakingPart:
     @property
     def ids(self) -> frozenset[int]:
         """Of those that are left out."""
-        return frozenset(number for ids in self.left_out.values() for number in ids)
-
-
-def left_out_in_words(left_out: LeftOut) -> list[str]:
-    """Of each site which voters are left out."""
-    return [f"voter {listed(map(str, ids))} of {site}" for site, ids in left_out.items() if ids]
+        return numbers_in(self.left_out)
 
 
 def has_metadata(voter: Voter) -> bool:
@@ -76,11 +71,11 @@ def going_on(told: VotersSeen, described: Cluster, sites: Collection[str], quoru
 
 
 def coming_back(told: VotersSeen, described: Cluster, quorum: Quorum) -> TakingPart:
-    """The voters that become one quorum again. One that was left out, and of which its host does not tell, is
-    not waited for: its file was never changed, so it is one of them as soon as it starts.
+    """The voters that become one quorum again.
 
-    Where it may run meanwhile it must not, with survivors that lack a change and those of other sites, be a
-    quorum; otherwise it is waited for.
+    A voter that was left out, and of which no host tells, is not waited for: its file was never changed, so
+    it votes as soon as it starts. Where such voters, started too early, could be a quorum with those of the
+    other sites and with survivors that lack a change, they are waited for.
     """
     every = TakingPart(told)
     if quorum.forced is None or not quorum.left_out or told.problems.keys() & told.voters.keys():
@@ -89,11 +84,10 @@ def coming_back(told: VotersSeen, described: Cluster, quorum: Quorum) -> TakingP
     away = {site: tuple(n for n in ids if n not in heard) for site, ids in quorum.left_out.items()}
     away = {site: ids for site, ids in away.items() if ids}
     own = [voter for name, voter in told.voters.items() if name in kept]
-    out = {number for ids in away.values() for number in ids}
-    held = {number for ids in quorum.left_out.values() for number in ids} - out
+    out = numbers_in(away)
     groups = _groups(own, quorum.forced.files)
-    decided = combinations(sorted(kept.values()), len(kept) // 2 + 1)
-    if not groups or any(_is_quorum(groups, groups.keys() - {*some} - held) for some in decided):
+    held_back = numbers_in(quorum.left_out) - out
+    if not groups or _may_miss_a_change(groups, kept.values(), held_back):
         return every
     left = {name: one for name, one in told.voters.items() if one.number not in out}
     is_all = _counted(left.values(), away) == _wanted(described, described.datacenters)
@@ -101,9 +95,18 @@ def coming_back(told: VotersSeen, described: Cluster, quorum: Quorum) -> TakingP
     return TakingPart(VotersSeen(left, {} if is_all else told.problems), away, why)
 
 
-def spared(part: TakingPart) -> str:
+def _may_miss_a_change(groups: Groups, kept: Collection[int], held_back: Collection[int]) -> bool:
+    """Whether voters may be a quorum of all of which none has a change that the `kept` ones have decided.
+
+    More than half of those have each change. `held_back`: voters that begin behind all others.
+    """
+    decided = combinations(sorted(kept), len(kept) // 2 + 1)
+    return any(_is_quorum(groups, groups.keys() - {*some, *held_back}) for some in decided)
+
+
+def spared(taking_part: TakingPart) -> str:
     """In words, how many of those that take part may fail then."""
-    spare = (len(part.voters.voters) - 1) // 2
+    spare = (len(taking_part.voters.voters) - 1) // 2
     return f"{plural(spare, 'further failure')} survived" if spare else "one more that fails stops it"
 
 
