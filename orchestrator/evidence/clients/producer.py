@@ -186,16 +186,20 @@ class WorkloadProducer:
     def _connect_anew(self) -> None:
         """An idempotent producer that met a fatal error never sends again; a new one does."""
         self._client.purge()
+        self._flush()
+        self._client = self._connected()
+
+    def _flush(self) -> int:
+        """How many records nobody has answered. A fatal error is told to whoever waits, perhaps before all
+        answers are: they are asked for again.
+        """
         for _ in range(_FLUSHES_AT_MOST):
             try:
-                self._client.flush(FLUSH_TIMEOUT_S)
+                return int(self._client.flush(FLUSH_TIMEOUT_S))
             except KafkaException as error:
-                # The error is raised once more, perhaps before each purged record has its answer.
                 if not error.args[0].fatal():
                     raise
-            else:
-                break
-        self._client = self._connected()
+        return len(self._client)
 
     def _poll(self, timeout_s: float) -> None:
         try:
@@ -217,10 +221,10 @@ class WorkloadProducer:
             self._ledger.add("clock", *fields, *[None] * 2)
 
     def _finish(self) -> None:
-        if self._client.flush(FLUSH_TIMEOUT_S):
+        if self._flush():
             # What nobody answered is written down as such, not left out: it may be there or not.
             self._client.purge()
-            self._client.flush(FLUSH_TIMEOUT_S)
+            self._flush()
         if self._intended > self._next:
             self._ledger.add("unsent", self._next, self._intended, *[None] * 4, now_ms(), 0, None)
         self._ledger.add("stop", self._next, *[None] * 5, now_ms(), *[None] * 2)

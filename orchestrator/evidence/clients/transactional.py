@@ -128,13 +128,26 @@ class TransactionalProducer(WorkloadProducer):
     def _await_brokers(self, transaction: _Transaction) -> None:
         """Until every record of it was answered; one without an answer when it is time to go fails it."""
         stop_by_s: float | None = None
-        while self._client is transaction.client and self._client.flush(_AGE_S):
+        while self._client is transaction.client and self._waits():
             self._poll(0)
             if self.is_stopping:
                 stop_by_s = stop_by_s or time.monotonic() + FLUSH_TIMEOUT_S
                 if time.monotonic() > stop_by_s:
                     transaction.error = "_PURGE_QUEUE"
                     self._client.purge()
+        if self._client is not transaction.client:
+            # A fatal error: nobody asks for a commit any more.
+            transaction.error = transaction.error or "_FATAL"
+
+    def _waits(self) -> bool:
+        """Whether records are still to be answered after a while. With a fatal error a new client goes on."""
+        try:
+            return bool(self._client.flush(_AGE_S))
+        except KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            self._connect_anew()
+            return False
 
     def _commit(self, transaction: _Transaction) -> tuple[str, str]:
         """The event that holds for each of its records, and the error. Without an answer nobody can tell."""

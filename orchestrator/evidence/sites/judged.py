@@ -21,17 +21,18 @@ from orchestrator.evidence.origins.compared import Compared, Logs, compare_origi
 from orchestrator.evidence.origins.fates import Lost
 from orchestrator.evidence.origins.judged import invalid
 from orchestrator.evidence.origins.pauses import Success, Successes, Window, longest, longest_gap_s, pause_s
-from orchestrator.evidence.origins.told import Told
+from orchestrator.evidence.origins.told import UNTOLD, Ack, Told
 from orchestrator.evidence.origins.uncommitted import read_uncommitted
 from orchestrator.snapshot.clients import producer_client
 from orchestrator.topology.durability.shapes import OFFSETS_TOPIC
 from orchestrator.topology.durability.values import ClusterFate
 from orchestrator.topology.model import Consumer, Producer, Topology
+from orchestrator.values import TopicPartition
 
 GOES_ON, STANDS = "goes on", "stands still"
 _OUTAGE = {"continue": GOES_ON}
-# Kafka's default of `replica.lag.time.max.ms`: what is older than that, every replica in sync has as well.
-_UNREPLICATED_S = 30.0
+# How long a replica in sync may be behind (30 s, `replica.lag.time.max.ms`), looked at each 15 s.
+_UNREPLICATED_S = 45.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,7 @@ class SitesMeasured:
     successes: Successes
     windows: tuple[Window, ...]
     statements: tuple[Statement, ...] = ()
+    logs: Logs = field(default_factory=dict)
 
     @property
     def clients(self) -> Iterator[Consumer | Producer]:
@@ -150,15 +152,26 @@ class SitesMeasured:
         return tuple(record for one in copies for record in (*one.tail, *one.hole))
 
     def may_be_missing(self, record: RecordId) -> bool:
-        """Whether a change of leader may have cost this record: its producer waits for no follower.
+        """Whether only a leader that gave way had it: its producer asked for no more, nobody has processed
+        it, and the next leader has given its offset to another record, or has not come so far.
 
-        Rule (facts: Kafka, "Data rules"): with acks=1 or 0 the old leader alone may have had it.
+        Rule (facts: Kafka, "Data rules"): acks=1 or 0, and each change of leader by loss or by plan.
         """
-        producers = self.rehearsed.topology.producers
-        if not any(one.name == record.producer and one.acks != "all" for one in producers):
+        acks = {one.name: one.acks for one in self.rehearsed.topology.producers}
+        ack = self.told.acked[record]
+        if acks.get(record.producer, "all") == "all" or any(
+            record in processed for processed in self.told.processed.values()
+        ):
             return False
-        at_s = self.told.acked[record].at_ms / 1000
-        return any(gone.at_s - _UNREPLICATED_S <= at_s <= gone.restored_s for gone in self.rehearsed.gone)
+        is_then = any(
+            gone.at_s - _UNREPLICATED_S <= ack.at_ms / 1000 <= gone.restored_s for gone in self.rehearsed.gone
+        )
+        return is_then and (ack.offset == UNTOLD or self._is_given_away(ack))
+
+    def _is_given_away(self, ack: Ack) -> bool:
+        at = TopicPartition(ack.origin.topic, ack.partition)
+        offsets = [offset for offset, _ in self.logs.get(self.rehearsed.cluster, {}).get(at, ())]
+        return not offsets or ack.offset > max(offsets) or ack.offset in offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +208,7 @@ def judge_sites(rehearsed: SitesRehearsed, told: Told, logs: Logs) -> SitesJudge
             for begin, end in zip(begins, [*begins[1:], rehearsed.work_ended_s], strict=True)
         ),
         statements=tuple(_statements(rehearsed, told)),
+        logs=logs,
     )
     verdict, reasons = verdict_of(*_findings(measured, logs))
     return SitesJudged(measured, verdict, tuple(reasons))
@@ -258,7 +272,8 @@ def _of_records(found: SitesMeasured) -> Iterator[Finding]:
     rehearsed = found.rehearsed
     stated = _stated_missing(rehearsed)
     for copy in found.compared.copies:
-        missing = [record for record in found.missing(copy.topic) if not found.may_be_missing(record)]
+        every = found.missing(copy.topic)
+        missing = [record for record in every if not found.may_be_missing(record)]
         lost = [rehearsed.fates[gone.site].topics.get(copy.topic) for gone in rehearsed.gone if gone.is_lost]
         is_at_risk = any(fate is not None and fate.acked_records == "at-risk" for fate in lost)
         at_most = stated.get(copy.topic)
@@ -269,9 +284,9 @@ def _of_records(found: SitesMeasured) -> Iterator[Finding]:
                 f"{copy.topic}: {len(missing):,} acknowledged records are missing, and no plan had said how"
             )
             yield Finding("unknown", f"{said} many; by the file they were at risk")
-        elif at_most is not None and len(missing) > at_most:
+        elif at_most is not None and len(every) > at_most:
             yield invalid(
-                copy.topic, missing, f"acknowledged, and missing; the plan had said {at_most:,} at most"
+                copy.topic, every, f"acknowledged, and missing; the plan had said {at_most:,} at most"
             )
         if copy.twice:
             yield invalid(copy.topic, copy.twice, "there more than once")
@@ -344,6 +359,13 @@ def _waits(topology: Topology, client: Consumer | Producer, waiting: Sequence[st
     return not set(topics).isdisjoint(waiting)
 
 
+def _waits_for_all(topology: Topology, client: Consumer | Producer, waiting: Sequence[str]) -> bool:
+    """Whether nothing of what it does can be done before the site is back."""
+    if isinstance(client, Producer):
+        return set(client.topics) <= set(waiting)
+    return OFFSETS_TOPIC in waiting or set(topology.topics_read(client)) <= set(waiting)
+
+
 def _of_places(found: SitesMeasured) -> Iterator[Finding]:
     """Each application has gone where plans said, and come home, and never worked at two sites at once."""
     for client in found.clients:
@@ -355,7 +377,7 @@ def _of_places(found: SitesMeasured) -> Iterator[Finding]:
         waited = {
             wanted[2 * number + 1]
             for number, gone in enumerate(left)
-            if _waits(found.rehearsed.topology, client, gone.waiting)
+            if _waits_for_all(found.rehearsed.topology, client, gone.waiting)
         }
         if not {*wanted} - waited <= lives.keys() <= {*wanted}:
             said = f"went elsewhere {len(left)} times by the plans, and home"

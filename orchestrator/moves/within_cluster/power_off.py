@@ -39,6 +39,7 @@ from orchestrator.moves.within_cluster.planning import (
 from orchestrator.moves.within_cluster.power_off_gates import servers_told, writes_go_on
 from orchestrator.moves.within_cluster.quorum.gates import UNSUPPORTED, gates_of_voters, lost_site_silent
 from orchestrator.moves.within_cluster.quorum.steps import survivors_of
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.moves.within_cluster.requests import EvacuateRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
@@ -92,6 +93,7 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
         min_insync={**its.min_insync, **its.to_lower},
         lost={site, *sites_off_of(seen, cluster)},
         without={*its.quorum.without, *((site,) if its.forms else ())},
+        left_out=its.quorum.left_out,
     )
     margin = margin_of(topology, cluster, then)
     gates = (
@@ -156,15 +158,21 @@ def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, the
         voters=voters,
         is_fenced=is_fenced,
         forms=must_form_quorum(topology, cluster, (site,), quorum),
-        survivors=VotersSeen(
-            survivors_of(view.voters.value.voters, (site, *quorum.dropped_at)) if view.voters.value else {},
-            {},
-        ),
+        survivors=_survivors(view, site, quorum),
         quorum=quorum,
         to_lower=to_lower,
         stays=stays,
         gone=gone,
     )
+
+
+def _survivors(view: ClusterView, site: str, quorum: Quorum) -> VotersSeen:
+    """Voters elsewhere. Where some have been recorded to be the whole quorum, these alone."""
+    told = view.voters.value.voters if view.voters.value is not None else {}
+    left = survivors_of(told, (site, *quorum.dropped_at))
+    if quorum.forced is not None:
+        left = {name: one for name, one in left.items() if name in quorum.forced.kept}
+    return VotersSeen(left, {})
 
 
 def _at_work(view: ClusterView, site: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -234,7 +242,13 @@ def _gates_of_voters(
             told = replace(told, value=VotersSeen(its.survivors.voters, told.value.problems))
         left = tuple(dc for dc in described.datacenters if dc != request.site)
         gates += gates_of_voters(
-            told, cluster, described, left, its.quorum, accept_unproven=request.accept_unproven
+            told,
+            cluster,
+            described,
+            left,
+            its.quorum,
+            accept_unproven=request.accept_unproven,
+            taking_part=TakingPart(told.value, its.quorum.left_out) if told.value is not None else None,
         )
     return gates
 
@@ -280,6 +294,7 @@ def _steps(
             to_lower={},
             stays=(),
             topology=topology,
+            left_out=its.quorum.left_out,
         ),
         order,
     )

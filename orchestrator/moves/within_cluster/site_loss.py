@@ -278,9 +278,10 @@ def _survivors(
     part, where they are to be the whole quorum, or are it.
     """
     told = view.voters.value or VotersSeen({}, {})
-    left = [dc for dc in described.datacenters if dc not in {*sites, *quorum.dropped_at}]
+    left = [dc for dc in described.datacenters if dc not in sites]
     if is_alone:
         return going_on(told, described, left, quorum)
+    left = [dc for dc in left if dc not in quorum.dropped_at]
     return TakingPart(VotersSeen({name: one for name, one in told.voters.items() if one.site in left}, {}))
 
 

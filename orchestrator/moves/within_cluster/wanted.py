@@ -23,16 +23,18 @@ class Wanted:
 
     `voters_at`: sites at which hosts tell of voters and their files. `lost`: sites that are lost with the
     quorum, at which nothing is to take connections; `forms`: the voters elsewhere are to become one, so the
-    cluster can neither be asked for reassignments nor for settings. `known`: what is recorded of the quorum.
-    `voter_set`: who votes, as the living quorum tells it. `left`: sites whose brokers may go on leading
-    without anybody's knowledge; `log_ends`: how far logs reach there, and where nobody leads. `mirrors`:
-    how those stand that copy out of the cluster. `services_at`: sites at which service managers tell.
+    cluster can neither be asked for reassignments nor for settings; `each_takes_part`: none of them may be
+    left out, though fewer were enough. `known`: what is recorded of the quorum. `voter_set`: who votes, as
+    the living quorum tells it. `left`: sites whose brokers may go on leading without anybody's knowledge;
+    `log_ends`: how far logs reach there, and where nobody leads. `mirrors`: how those stand that copy out of
+    the cluster. `services_at`: sites at which service managers tell.
     """
 
     applications: bool = True
     voters_at: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     forms: bool = False
+    each_takes_part: bool = False
     known: Quorum = Quorum()  # noqa: RUF009 - it is frozen
     voter_set: bool = False
     log_ends: bool = False
@@ -98,6 +100,7 @@ def _for_power_off(
         voters_at=tuple(dc for dc in every if dc == site or dc not in known.dropped_at),
         lost=(site,) if is_gone else (),
         forms=is_gone,
+        each_takes_part=True,
         known=known,
         services_at=(site,),
     )

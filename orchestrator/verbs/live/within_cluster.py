@@ -18,8 +18,8 @@ from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.steps import addresses_lost
-from orchestrator.moves.within_cluster.quorum.taking_part import going_on
+from orchestrator.moves.within_cluster.quorum.steps import addresses_lost, survivors_of
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -198,7 +198,10 @@ class WithinCluster(OnOneCluster):
         addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
         described = self.topology.clusters[self.cluster]
         left = [dc for dc in described.datacenters if dc not in wanted.lost]
-        taking_part = going_on(view.voters.value or VotersSeen({}, {}), described, left, wanted.known)
+        told = view.voters.value or VotersSeen({}, {})
+        taking_part = going_on(told, described, left, wanted.known)
+        if wanted.each_takes_part:
+            taking_part = TakingPart(VotersSeen(survivors_of(told.voters, wanted.lost), {}))
         addresses += addresses_lost(taking_part.voters.voters.values(), wanted.known, taking_part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 

@@ -178,8 +178,8 @@ class StopVoters(
         if unread:
             return Unknown(f"which voters their files name is not known: {_told(seen, unread)}")
         by_list: dict[frozenset[int], list[str]] = {}
-        for name, voter in seen.voters.items():
-            by_list.setdefault(frozenset(voters_listed(voter)), []).append(name)
+        for name in self.servers:
+            by_list.setdefault(frozenset(voters_listed(seen.voters[name])), []).append(name)
         if len(by_list) > 1:
             rows = "; ".join(
                 f"{listed(names)} name {listed(map(str, sorted(ids)))}" for ids, names in by_list.items()

@@ -50,8 +50,10 @@ def has_metadata(voter: Voter) -> bool:
 def going_on(told: VotersSeen, described: Cluster, sites: Collection[str], quorum: Quorum) -> TakingPart:
     """Of the voters at `sites`, those that become the whole quorum, or have been recorded to.
 
-    All that hosts tell of, where that is no hierarchical quorum, or too few: then each has to take part.
+    All that hosts tell of, where that is no hierarchical quorum, or too few: then each has to take part. Of
+    voters that were taken out of a living quorum none does.
     """
+    sites = {*sites}.difference(quorum.dropped_at)
     here = {name: voter for name, voter in told.voters.items() if voter.site in sites}
     every = TakingPart(VotersSeen(here, told.problems))
     useful = {name: one for name, one in here.items() if has_metadata(one) and one.runs is not None}
