@@ -155,7 +155,7 @@ def _answer(losses: Sequence[LossFate]) -> Answer:
     is_waiting = any(one.goes_to is None for one in first.applications)
     is_hopeless = _RPO[rpo] == "total" or _RTO[rto] == "site-return" or is_waiting
     is_untouched = _RTO[rto] in ("zero", "leader-election") and not first.applications
-    needs_thought = rpo > 0 or not is_untouched or _positions(first, rpo)
+    needs_thought = rpo > 0 or not is_untouched or _positions(first, rpo) or _undecided(first)
     clusters = tuple(
         ClusterAnswer(name, fate, tuple(_groups(fate.topics))) for name, fate in first.clusters.items()
     )
@@ -224,7 +224,16 @@ def _sentence(loss: LossFate) -> str:
         to=to, lost=lost, target=topic_names(list(targets)), procedure=_procedure(loss, fates)
     )
     told = _applications(loss, _RTO[rto], writes, targets)
+    if _RTO[rto] in ("zero", "leader-election") and (undecided := _undecided(loss)):
+        told += f", but nobody can be elected at {undecided} any more: the next server lost stops writes"
     return f"{records[0].upper()}{records[1:]}; {told}{_positions(loss, rpo)}."
+
+
+def _undecided(loss: LossFate) -> str:
+    """Clusters that lose their quorum with some of their servers; empty for none."""
+    if not any("/" in name for name in loss.lost):
+        return ""
+    return listed(name for name, fate in loss.clusters.items() if fate.control_plane != "continues")
 
 
 def _applications(loss: LossFate, rto: str, writes: str, targets: Iterable[str]) -> str:

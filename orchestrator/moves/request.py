@@ -125,8 +125,14 @@ def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
         and name not in topology.datacenters
         and any(name in server.places for server in servers_of(topology))
     ):
-        problem = "is a part of a data centre: failover has nothing to do for it, others lead what it has led"
-        hint = f"dcctl explain FILE --lose {name} says what its loss means, dcctl status FILE how it stands"
+        problem = (
+            "is a part of a data centre: failover answers the loss of whole ones. Kafka elects among what is "
+            "left by itself, as far as a quorum and replicas in sync are"
+        )
+        hint = (
+            f"dcctl status FILE tells what waits now; dcctl explain FILE --lose {name} what its loss means "
+            "(of several at once: --lose A,B)"
+        )
         raise UsageError(f"{said} {name}", problem, hint)
     _refuse_unknown(name, said, "data centre", topology.datacenters)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.errors import UsageError
@@ -21,13 +22,14 @@ from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.standing_changes import standing_changes
 from orchestrator.moves.within_cluster.without_site import plan_without
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Placement
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import Plan
 from orchestrator.runs.within_clusters import Quorum
-from orchestrator.snapshot.snapshot import Snapshot
+from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.verbs.live.real_servers import REAL_SERVERS
@@ -57,11 +59,13 @@ def cluster_status(topology: Topology, cluster: str, *, servers: Servers = REAL_
 def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     """The same, of what was seen."""
     view, described = seen.cluster(cluster), topology.clusters[cluster]
-    placement, wanted = view.placement.value, view.min_insync.value
+    placement, wanted = _reached(view, {"refused"}), view.min_insync.value
     state = seen.coordination.value
     quorum = state.quorums.get(cluster, Quorum()) if state else Quorum()
     its = deciding(topology, cluster, quorum)
     up = voters_up(its.clusters[cluster], told_of_deciding(view.voters, quorum), placement)
+    if "continues" not in up.planes(its, cluster):
+        placement = _reached(view, {"refused", "silent"})
     voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
     problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
@@ -88,6 +92,17 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
         "problems": problems,
         "if_lost": _if_lost(topology, cluster, seen, its, up),
     }
+
+
+def _reached(view: ClusterView, down: Collection[Listening]) -> Placement | None:
+    """Who leads what, where brokers whose port answers so are down.
+
+    Without a quorum brokers go on telling who was up before.
+    """
+    told, ports = view.placement.value, view.broker_ports.value or {}
+    if told is None:
+        return None
+    return replace(told, living=told.living - {broker for broker, at in ports.items() if at in down})
 
 
 def _only(found: set[ControlPlane]) -> ControlPlane | None:

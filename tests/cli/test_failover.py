@@ -101,7 +101,9 @@ def test_a_rack_or_a_broker_of_one_location_needs_no_failover(
     file = str(Path(__file__).parents[1] / "topology" / "racks.yaml")
     assert run(["failover", file, "--attest-down", part, "--yes"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert f"--attest-down {part}: is a part of a data centre: failover has nothing to do for it" in said
+    assert (
+        f"--attest-down {part}: is a part of a data centre: failover answers the loss of whole ones" in said
+    )
     assert f"--lose {part}" in said
 
 

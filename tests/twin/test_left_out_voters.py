@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NoReturn
 
 import pytest
 
 from orchestrator.errors import GateRefusedError
+from orchestrator.moves.within_cluster.quorum.effects import FormQuorum, StopVoters, VotersStopped
+from orchestrator.runs.effect import Effect, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.model import Topology
 from orchestrator.watch.cluster_status import cluster_status
@@ -209,6 +212,58 @@ def test_on_the_way_back_every_other_voter_is_waited_for(estates: Estates) -> No
         with pytest.raises(GateRefusedError, match=f"host-of-zookeeper-{missing}"):
             operator.lead_as_before("main")
         goes_on_without(operator)
+
+
+def cut_short(monkeypatch: pytest.MonkeyPatch, effect: type[Effect[Any]], act: Callable[[], object]) -> None:
+    """The process dies as it is about to do this."""
+
+    def dies(_self: object, _run: object) -> NoReturn:
+        raise ProcessDied
+
+    with monkeypatch.context() as patched:
+        patched.setattr(effect, "perform", dies)
+        with pytest.raises(ProcessDied):
+            act()
+
+
+def test_a_power_off_goes_on_with_those_that_are_recorded(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was left out has its old file still: with it the quorum would have two lists."""
+    operator = lost(estates)
+    voter_of(operator, 6).end += 9
+    cut_short(monkeypatch, FormQuorum, lambda: operator.go_on_without("dc1", lower_min_insync=ALL))
+    operator.estate.restart_dcctl()
+    voter_of(operator, 6).is_told = True
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    operator.evacuate("dc1", power_off=True, lower_min_insync=ALL, accept_margin=True)
+    assert quorum(operator).members() == {4, 5}
+    there(operator)
+    assert operator.lead_as_before("main").outcome == "ok"
+    is_whole(operator)
+
+
+def test_a_way_back_is_taken_back_though_the_host_answers_again(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The survivors name two voters, and who was left out all six: only those that are started count."""
+    operator = returned(estates)
+    voter_of(operator, 6).is_told = True
+    stop = StopVoters.perform
+
+    def dies_at_survivors(self: StopVoters, run: Running) -> Outcome[VotersStopped]:
+        if run.step_id != "stop-returned-voters":
+            raise ProcessDied
+        return stop(self, run)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StopVoters, "perform", dies_at_survivors)
+        with pytest.raises(ProcessDied):
+            operator.lead_as_before("main")
+    operator.estate.restart_dcctl()
+    assert operator.abort().outcome == "undone"
+    goes_on_without(operator)
 
 
 def killed(operator: Operator, nth: int) -> None:

@@ -25,9 +25,10 @@ class Wanted:
     quorum, at which nothing is to take connections; `forms`: the voters elsewhere are to become one, so the
     cluster can neither be asked for reassignments nor for settings; `each_takes_part`: none of them may be
     left out, though fewer were enough. `known`: what is recorded of the quorum. `voter_set`: who votes, as
-    the living quorum tells it. `left`: sites whose brokers may go on leading without anybody's knowledge;
-    `log_ends`: how far logs reach there, and where nobody leads. `mirrors`: how those stand that copy out of
-    the cluster. `services_at`: sites at which service managers tell.
+    the living quorum tells it. `ports`: whether brokers that are not lost take connections. `left`: sites
+    whose brokers may go on leading without anybody's knowledge; `log_ends`: how far logs reach there, and
+    where nobody leads. `mirrors`: how those stand that copy out of the cluster. `services_at`: sites at which
+    service managers tell.
     """
 
     applications: bool = True
@@ -37,6 +38,7 @@ class Wanted:
     each_takes_part: bool = False
     known: Quorum = Quorum()  # noqa: RUF009 - it is frozen
     voter_set: bool = False
+    ports: bool = False
     log_ends: bool = False
     left: tuple[str, ...] = ()
     mirrors: bool = False
@@ -62,7 +64,8 @@ def wanted_for(topology: Topology, request: ClusterRequest, state: CoordinationS
 def wanted_as_it_is(topology: Topology, cluster: str, state: CoordinationState | None) -> Wanted:
     """With the voters of every site, as far as hosts tell of them; nothing is asked for."""
     every = topology.clusters[cluster].datacenters if topology.inventory else ()
-    return Wanted(voters_at=every, known=_known(state, cluster))
+    # Without a quorum brokers go on telling who was up before.
+    return Wanted(voters_at=every, known=_known(state, cluster), ports=True)
 
 
 def _known(state: CoordinationState | None, cluster: str) -> Quorum:
@@ -79,6 +82,7 @@ def _after_a_loss(topology: Topology, request: SiteLossRequest, known: Quorum) -
         voters_at=left if is_alone or topology.inventory else (),
         lost=sites if is_alone else (),
         forms=forms,
+        ports=forms,
         known=known,
         voter_set=request.drop_dead_voters and not is_alone,
         log_ends=True,
@@ -100,6 +104,7 @@ def _for_power_off(
         voters_at=tuple(dc for dc in every if dc == site or dc not in known.dropped_at),
         lost=(site,) if is_gone else (),
         forms=is_gone,
+        ports=is_gone,
         each_takes_part=True,
         known=known,
         services_at=(site,),

@@ -153,16 +153,27 @@ def distinct(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     return tuple(found.values())
 
 
+def _nearest(said: str, known: Sequence[str]) -> str:
+    """The name that was meant; empty where none is near, or several are as near as each other."""
+    same = [name for name in known if name.casefold() == said.casefold()]
+    if same:
+        return same[0] if len(same) == 1 else ""
+    near = difflib.get_close_matches(said, known, n=2)
+    ratios = [difflib.SequenceMatcher(None, said, name).ratio() for name in near]
+    return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else ""
+
+
 def _hint(topology: Topology, servers: Sequence[Server], name: str) -> str:
     """What may have been meant: what is in the data centre that was named, or the nearest data centre."""
     dc, _, said = name.partition("/")
     if dc in topology.datacenters:
         here = [server for server in servers if server.dc == dc]
         known = list(dict.fromkeys([*(one.rack for one in here if one.rack), *(one.name for one in here)]))
-        close = difflib.get_close_matches(said, known, n=1)
-        meant = f"did you mean `{dc}/{close[0]}`? " if close else ""
+        close = _nearest(said, known)
+        meant = f"did you mean `{dc}/{close}`? " if close else ""
         return f"{meant}{dc} has: {', '.join(known) or 'no server'}"
-    close = difflib.get_close_matches(dc, topology.datacenters, n=1)
-    meant = f"did you mean `{close[0]}`? " if close else ""
+    parts = {part: one.dc for one in servers for part in (one.rack, one.name) if part}
+    close = f"{parts[name]}/{name}" if name in parts else _nearest(dc, topology.datacenters)
+    meant = f"did you mean `{close}`? " if close else ""
     example = servers[0].path if servers else "west/broker-1"
     return f"{meant}data centres: {', '.join(topology.datacenters)}; servers are named like `{example}`"

@@ -159,7 +159,7 @@ class WithinCluster(OnOneCluster):
             view = replace(view, reassigning=moving, min_insync=asked(cluster.subject, min_insync, clock))
         if wanted.log_ends and placement.value is not None:
             view = self._with_ends(view, placement.value, wanted)
-        if wanted.forms and placement.value is not None:
+        if wanted.ports and placement.value is not None:
             ports = asked(cluster.subject, partial(self._ports, wanted, view), clock)
             view = replace(view, broker_ports=ports)
         if wanted.services_at:
