@@ -44,6 +44,15 @@ class TopicDescription:
         return tuple(TopicPartition(self.name, number) for number in range(len(self.leaders)))
 
 
+SiteOf = Callable[[str | None], str | None]
+"""The data centre of a broker that tells this rack, or none; None where that is not known."""
+
+
+def rack_as_site(rack: str | None) -> str | None:
+    """Each rack is a data centre: so it is where no file says otherwise."""
+    return rack or None
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Every topic of a cluster as it is described, Kafka's own too, and its brokers.
@@ -57,6 +66,20 @@ class Placement:
     sites: Mapping[int, str]
     living: frozenset[int]
     racks: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def told(
+        cls,
+        topics: Mapping[str, TopicDescription],
+        racks: Mapping[int, str],
+        living: frozenset[int],
+        site_of: SiteOf,
+    ) -> Placement:
+        """Each broker where `site_of` says that its rack, or one without a rack, is."""
+        sites = {broker: site_of(racks.get(broker)) for broker in living | racks.keys()}
+        return cls(
+            topics, {broker: site for broker, site in sites.items() if site is not None}, living, racks
+        )
 
     @property
     def partition_count(self) -> int:

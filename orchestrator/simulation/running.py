@@ -101,7 +101,7 @@ class Simulation:
     def cluster(self, name: str) -> KafkaCluster:
         """A connection to one cluster as the operator."""
         described = self.topology.clusters[name]
-        return KafkaCluster(name, described.bootstrap, described.client)
+        return KafkaCluster(name, described.bootstrap, described.client, site_of=described.site_of)
 
     def address(self, server: Server, purpose: str) -> Address:
         """Where dcctl reaches a server."""

@@ -168,7 +168,7 @@ class TwinCluster:
 
     def __init__(self, topology: Topology, name: str) -> None:
         described = topology.clusters[name]
-        self.name, self.metadata = name, described.metadata
+        self.name, self.metadata, self.site_of = name, described.metadata, described.site_of
         self.cluster_id = f"id-{name}"
         self.now_s = 0.0
         rows = [row for row in described.nodes for _ in range(row.brokers)]

@@ -138,7 +138,7 @@ class TwinKafka(Asked):
         self.reached("describing topics", timeout_s)
         living = {number: broker.rack for number, broker in self.cluster.brokers.items() if broker.is_known}
         seen = self.cluster.topics.keys() - self.cluster.unseen
-        return Placement(described(self.cluster, seen), living, frozenset(living), living)
+        return Placement.told(described(self.cluster, seen), living, frozenset(living), self.cluster.site_of)
 
     def placement_as_told(self, timeout_s: float = 15.0) -> Placement:
         return self.placement(timeout_s)

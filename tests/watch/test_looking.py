@@ -12,6 +12,7 @@ import pytest
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.admin_values import Quorum, Voter
 from orchestrator.ports.hosts import Listening
+from orchestrator.ports.servers import rack_as_site
 from orchestrator.ports.told_metadata import BrokerTold, MetadataTold, PartitionTold
 from orchestrator.topology.kinds import Metadata
 from orchestrator.values import TopicPartition
@@ -114,7 +115,7 @@ def cluster() -> Iterator[Cluster]:
 
 def looking(cluster: Cluster, mode: Metadata = "kraft") -> Looking:
     """At that cluster, from two of its brokers."""
-    return Looking(cluster, cluster, [at(1), at(2)], mode)
+    return Looking(cluster, cluster, [at(1), at(2)], mode, site_of=rack_as_site)
 
 
 def test_one_broker_tells_of_all(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from orchestrator.adapters.kafka.isolated import IsolatedCluster
 from orchestrator.adapters.kafka.librdkafka_cluster import LibrdkafkaCluster, told_topic
 from orchestrator.ports.admin_values import ActiveProducer, ClusterIdentity, ConfigKind, Features, Quorum
-from orchestrator.ports.servers import Placement, TopicDescription
+from orchestrator.ports.servers import Placement, SiteOf, TopicDescription, rack_as_site
 from orchestrator.values import Acl, QuotaOwner, TopicPartition
 
 if TYPE_CHECKING:
@@ -29,8 +29,15 @@ class KafkaCluster(LibrdkafkaCluster):
     again. Where some of many are refused, the others are done, and the error names the first.
     """
 
-    def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
-        super().__init__(name, bootstrap, client)
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[str],
+        client: Mapping[str, str],
+        *,
+        site_of: SiteOf = rack_as_site,
+    ) -> None:
+        super().__init__(name, bootstrap, client, site_of=site_of)
         # Coordinators are asked by a process of its own (see `group_admin`).
         self._isolated = IsolatedCluster(name, bootstrap, client, asks_again=True)
         self._described = (name, tuple(bootstrap), dict(client))
@@ -119,12 +126,8 @@ class KafkaCluster(LibrdkafkaCluster):
         known = self.listed("asking who leads", timeout_s)
         brokers = self.describe_cluster(timeout_s).brokers
         racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack}
-        return Placement(
-            {name: told_topic(topic) for name, topic in known.topics.items()},
-            racks,
-            frozenset(known.brokers),
-            racks,
-        )
+        topics = {name: told_topic(topic) for name, topic in known.topics.items()}
+        return Placement.told(topics, racks, frozenset(known.brokers), self.site_of)
 
     def describe_topics(self, names: Iterable[str], timeout_s: float = 30.0) -> dict[str, TopicDescription]:
         """Those of `names` that exist, any number of them: what `topics` says, and which are Kafka's own."""

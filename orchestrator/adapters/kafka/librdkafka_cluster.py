@@ -35,7 +35,7 @@ from orchestrator.adapters.kafka.records import read_records
 from orchestrator.adapters.kafka.writer import RecordWriter
 from orchestrator.errors import ClusterError
 from orchestrator.ports.admin_values import NewTopic
-from orchestrator.ports.servers import Placement, Record, TopicDescription
+from orchestrator.ports.servers import Placement, Record, SiteOf, TopicDescription, rack_as_site
 from orchestrator.values import LogEnd, TopicPartition
 from orchestrator.wording import and_n_more, listed
 
@@ -69,8 +69,15 @@ class LibrdkafkaCluster:
     `cluster_id`: what the broker said that answered `brokers` or `topic_names` last; empty before.
     """
 
-    def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[str],
+        client: Mapping[str, str],
+        *,
+        site_of: SiteOf = rack_as_site,
+    ) -> None:
+        self.name, self.site_of = name, site_of
         self.cluster_id = ""
         self.properties = client_properties(name, bootstrap, client)
         self._refusals = Refusals()
@@ -128,12 +135,8 @@ class LibrdkafkaCluster:
             if not missing:
                 nodes = (node for topic in found.values() for p in topic.partitions for node in p.replicas)
                 racks = {node.id: node.rack for node in nodes if node.rack}
-                return Placement(
-                    {name: _description(topic) for name, topic in found.items()},
-                    racks,
-                    frozenset(known.brokers),
-                    racks,
-                )
+                topics = {name: _description(topic) for name, topic in found.items()}
+                return Placement.told(topics, racks, frozenset(known.brokers), self.site_of)
             sleep(_LOOK_AGAIN_S)
         raise ClusterError(self.subject, f"asking who leads: topics are not described: {listed(missing)}")
 

@@ -20,7 +20,7 @@ def kafka_cluster(
     """
     cluster = topology.clusters[name]
     asked = cluster.bootstrap if addresses is None else sorted(addresses)
-    return KafkaCluster(name, asked, {**cluster.client, **overrides})
+    return KafkaCluster(name, asked, {**cluster.client, **overrides}, site_of=cluster.site_of)
 
 
 def isolated_cluster(topology: Topology, name: str, **overrides: str) -> IsolatedCluster:

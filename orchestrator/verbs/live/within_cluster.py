@@ -45,7 +45,7 @@ from orchestrator.runs.live.servers import Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
 from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
-from orchestrator.topology.model import Cluster, Topology
+from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.client_hosts import client_hosts
 from orchestrator.verbs.live.coordination_state import coordination_subject, read_coordination
 from orchestrator.verbs.live.move_estate import open_coordination
@@ -137,9 +137,7 @@ class WithinCluster(OnOneCluster):
 
     def _view(self, cluster: Kafka, wanted: Wanted) -> ClusterView:
         clock = self.servers.clock
-        brokers, placement = _placement(
-            self.servers, self.topology.clusters[self.cluster], cluster, is_as_told=bool(wanted.lost)
-        )
+        brokers, placement = _placement(self.servers, cluster, is_as_told=bool(wanted.lost))
 
         def min_insync() -> dict[str, int]:
             topics = placement.value.topics if placement.value is not None else ()
@@ -265,9 +263,7 @@ def placements(
     finally:
         if coordination is not None:
             coordination.close()
-    return {
-        name: _placement(servers, topology.clusters[name], servers.kafka(topology, name))[1] for name in names
-    }, state
+    return {name: _placement(servers, servers.kafka(topology, name))[1] for name in names}, state
 
 
 def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> tuple[list[str] | None, str]:
@@ -278,26 +274,21 @@ def leaders_off(topology: Topology, *, servers: Servers = REAL_SERVERS) -> tuple
     if not topology.is_one_cluster:
         return None, "only a file with one cluster is looked at for it; dcctl leaders FILE tells of each"
     (cluster,) = topology.clusters
-    _, found = _placement(servers, topology.clusters[cluster], servers.kafka(topology, cluster))
+    _, found = _placement(servers, servers.kafka(topology, cluster))
     if found.value is None:
         return None, f"the cluster does not say it: {found.problem}"
     return [str(row) for row in displaced(found.value) if row.could_lead], ""
 
 
 def _placement(
-    servers: Servers, described: Cluster, cluster: Kafka, *, is_as_told: bool = False
+    servers: Servers, cluster: Kafka, *, is_as_told: bool = False
 ) -> tuple[Part[dict[int, str]], Part[Placement]]:
-    """Its brokers, and who leads what; `described` says at which site a broker is."""
+    """Its brokers, and who leads what."""
     clock = servers.clock
     brokers = asked(cluster.subject, lambda: cluster.brokers(REACHED_WITHIN_S), clock)
 
-    def placement() -> Placement:
-        told = cluster.placement_as_told() if is_as_told else cluster.placement()
-        every = told.living | told.racks.keys()
-        sites = {broker: described.site_of(told.racks.get(broker)) for broker in every}
-        return replace(told, sites={broker: site for broker, site in sites.items() if site is not None})
-
-    return brokers, asked(cluster.subject, lambda: once_answered(brokers, placement), clock)
+    question = cluster.placement_as_told if is_as_told else cluster.placement
+    return brokers, asked(cluster.subject, lambda: once_answered(brokers, question), clock)
 
 
 def preview_within_cluster(

@@ -17,6 +17,7 @@ from typing import Protocol
 from orchestrator.errors import DcctlError
 from orchestrator.ports.admin_values import Quorum
 from orchestrator.ports.hosts import Listening
+from orchestrator.ports.servers import SiteOf
 from orchestrator.ports.told_metadata import MetadataTold, Tells
 from orchestrator.topology.kinds import Metadata
 from orchestrator.values import TopicPartition
@@ -92,7 +93,7 @@ class Looking:
         mode: Metadata,
         now_s: Callable[[], float] = time.time,
         *,
-        site_of: Callable[[str], str | None] = str,
+        site_of: SiteOf,
     ) -> None:
         self._tells, self._servers, self._mode, self._now_s = tells, servers, mode, now_s
         self._site_of = site_of
