@@ -38,6 +38,7 @@ _PLAYBOOKS = (
     "replica-logs.yml",
     "services.yml",
     "library/dcctl_lines.py",
+    "library/dcctl_quorum_state.py",
     "library/dcctl_replica_logs.py",
     "library/dcctl_voters.py",
     "module_utils/dcctl_log_files.py",

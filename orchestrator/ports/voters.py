@@ -99,11 +99,14 @@ class VoterHosts(Protocol):
         name: str,
         await_leader_s: float,
         timeout_s: float,
+        forget_epoch: int = -1,
     ) -> VotersSeen:
         """Change files of servers at these sites, once neither any of them nor of `servers` runs; then start
         `servers`. All are read as soon as each of these knows a leader, newer than the epoch in
         `leaders_before`, or after `await_leader_s`. `furthest`: server, epoch and end of the log that reached
-        furthest when all were stopped; where others went on without it nothing is started.
+        furthest when all were stopped; where others went on without it nothing is started. `forget_epoch`:
+        the latest epoch of KRaft that any of them knows; none of those with changed files has a leader or a
+        vote in it then (-1: they keep theirs).
         """
 
     def answering(self, addresses: Sequence[str]) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class HostsOfVoters(AskedHosts):
         name: str,
         await_leader_s: float,
         timeout_s: float,
+        forget_epoch: int = -1,
     ) -> VotersSeen:
         """See `VoterHosts`."""
         doing = {
@@ -55,6 +56,7 @@ class HostsOfVoters(AskedHosts):
             "read": list(dict.fromkeys([*servers, *changes])),
             "await_leader_s": await_leader_s,
             "leaders_before": dict(leaders_before),
+            "forget_epoch": forget_epoch,
         }
         return _whole(self._seen(self._asked(_PLAYBOOK, sites, doing, name, timeout_s)))
 

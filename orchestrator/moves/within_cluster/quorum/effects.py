@@ -217,12 +217,26 @@ class _Beginning(Effect[Nothing]):
     all_of: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
 
-    def begin(self, run: Running) -> _Started:
-        """All files change before any voter starts, and none of them runs meanwhile."""
+    def begin(self, run: Running, *, leaves_leader: bool = False) -> _Started:
+        """All files change before any voter starts, and none of them runs meanwhile.
+
+        `leaves_leader`: whom they followed may be no voter any more. A controller would end as it hears of
+        such a leader (KafkaRaftClient, "Unknown leader endpoints"), so all of them forget whom they followed.
+        Of any epoch in which the lost voters have elected a leader a survivor knows: they go on behind it.
+        """
         stopped = _stopped(run, self.stopped)
         first = beginning(stopped, self.needed, self.all_of, self.last).first
         kept_as = f".dcctl-{self.generation}"
-        seen = _asked_to_start(run, self.sites, first, stopped, changes=self.files, kept_as=kept_as)
+        known = max((voter.leader_epoch for voter in stopped), default=-1)
+        seen = _asked_to_start(
+            run,
+            self.sites,
+            first,
+            stopped,
+            changes=self.files,
+            kept_as=kept_as,
+            forget_epoch=known if leaves_leader else -1,
+        )
         if missing := sorted(self.files.keys() - seen.voters.keys()):
             return _Started(
                 seen, "", f"their files were not read once they were changed: {_told(seen, missing)}"
@@ -270,7 +284,7 @@ class FormQuorum(
             return Failed(
                 f"voters that are to be left out take connections: {listed(answering)}; nothing changed"
             )
-        found = self.begin(run)
+        found = self.begin(run, leaves_leader=True)
         if found.problem:
             return Unknown(found.problem)
         digests = {name: voter.sha256 for name, voter in found.seen.voters.items() if name in self.files}
@@ -384,6 +398,7 @@ def _asked_to_start(
     *,
     changes: Mapping[str, FileChange],
     kept_as: str,
+    forget_epoch: int = -1,
 ) -> VotersSeen:
     most = max(stopped, key=lambda voter: voter.reaches, default=None)
     return run.port(VoterHosts).start(
@@ -396,4 +411,5 @@ def _asked_to_start(
         name=run.step_id,
         await_leader_s=_LEADER_WITHIN_S,
         timeout_s=_PLAY_S + _LEADER_WITHIN_S,
+        forget_epoch=forget_epoch,
     )
