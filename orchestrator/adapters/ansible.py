@@ -41,6 +41,7 @@ _PLAYBOOKS = (
     "library/dcctl_quorum_state.py",
     "library/dcctl_replica_logs.py",
     "library/dcctl_voters.py",
+    "module_utils/dcctl_files.py",
     "module_utils/dcctl_log_files.py",
     "service-managers/supervisor.yml",
     "service-managers/systemd.yml",

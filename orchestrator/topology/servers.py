@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Annotated, Literal
 
@@ -161,11 +161,7 @@ class Cluster:
     @property
     def brokers_per_dc(self) -> dict[str, int]:
         """How many brokers stand in each data centre that has any, in file order."""
-        counts: dict[str, int] = {}
-        for row in self.nodes:
-            if row.brokers:
-                counts[row.dc] = counts.get(row.dc, 0) + row.brokers
-        return counts
+        return self._brokers_by(lambda row: row.dc)
 
     @property
     def racks(self) -> tuple[str, ...]:
@@ -175,10 +171,13 @@ class Cluster:
     @property
     def brokers_per_rack(self) -> dict[str, int]:
         """How many brokers tell each `broker.rack`, in file order: Kafka spreads replicas over these."""
+        return self._brokers_by(lambda row: row.broker_rack)
+
+    def _brokers_by(self, place: Callable[[Nodes], str]) -> dict[str, int]:
         counts: dict[str, int] = {}
         for row in self.nodes:
             if row.brokers:
-                counts[row.broker_rack] = counts.get(row.broker_rack, 0) + row.brokers
+                counts[place(row)] = counts.get(place(row), 0) + row.brokers
         return counts
 
     def site_of(self, rack: str | None) -> str | None:

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dcctl_files import replaced
 
 DOCUMENTATION = r"""
 module: dcctl_lines
@@ -75,17 +73,6 @@ def changed(raw, changes, old, new):
     return b"\n".join(lines)
 
 
-def keep(path, raw, beside):
-    """The file as it was, for nobody's eyes who could not read it before."""
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(raw)
-    was = path.stat()
-    if (was.st_uid, was.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
-        os.chown(beside, was.st_uid, was.st_gid)
-    shutil.copystat(path, beside)
-
-
 def main():
     """Look, and change."""
     module = AnsibleModule(
@@ -114,14 +101,7 @@ def main():
     if becomes and digest(now) != becomes:
         module.fail_json(msg=f"{path} would not become the file that it was: sha256 {becomes}, {digest(now)}")
     if not module.check_mode and now != raw:
-        keep(path, raw, Path(str(path) + module.params["kept_as"]))
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dcctl-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(now)
-            file.flush()
-            os.fsync(file.fileno())
-        # Owner, mode and what else a file has are those of the one in its place.
-        module.atomic_move(temporary, str(path))
+        replaced(module, path, raw, now, module.params["kept_as"])
     module.exit_json(changed=now != raw, sha256=digest(now))
 
 

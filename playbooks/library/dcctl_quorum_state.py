@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dcctl_files import replaced
+from ansible.module_utils.dcctl_log_files import metadata_log, values_of
 
 DOCUMENTATION = r"""
 module: dcctl_quorum_state
@@ -54,13 +53,7 @@ _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 def state_file(config):
     """Where a controller keeps it."""
-    values = {}
-    for line in Path(config).read_text(encoding="utf-8").splitlines():
-        key, is_set, value = line.strip().partition("=")
-        if is_set and not key.startswith("#"):
-            values[key.strip()] = value.strip()
-    folders = values.get("metadata.log.dir") or values.get("log.dirs") or values.get("log.dir", "")
-    return Path(folders.split(",")[0].strip()) / "__cluster_metadata-0" / "quorum-state"
+    return metadata_log(values_of(Path(config).read_text(encoding="utf-8"))) / "quorum-state"
 
 
 def forgotten(state, epoch):
@@ -89,7 +82,8 @@ def main():
             path = state_file(its["config"])
             if not path.exists():
                 continue
-            state = json.loads(path.read_text(encoding="utf-8"))
+            raw = path.read_bytes()
+            state = json.loads(raw)
         except (OSError, ValueError) as error:
             module.fail_json(msg=f"the quorum state of {name} cannot be read: {error}")
         without = forgotten(state, module.params["epoch"])
@@ -97,14 +91,8 @@ def main():
             continue
         forgot.append(name)
         if not module.check_mode:
-            shutil.copy2(path, str(path) + module.params["kept_as"])
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dcctl-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(without, file, separators=(",", ":"))
-                file.flush()
-                os.fsync(file.fileno())
-            # Owner, mode and what else a file has are those of the one in its place.
-            module.atomic_move(temporary, str(path))
+            new = json.dumps(without, separators=(",", ":")).encode("utf-8")
+            replaced(module, path, raw, new, module.params["kept_as"])
     module.exit_json(changed=bool(forgot), forgot=forgot)
 
 

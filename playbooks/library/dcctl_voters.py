@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.dcctl_log_files import last_batch, values_of
+from ansible.module_utils.dcctl_log_files import last_batch, metadata_log, values_of
 
 DOCUMENTATION = r"""
 module: dcctl_voters
@@ -179,8 +179,7 @@ def last_in(log):
 def kraft(values):
     """A controller, or a node that is one as well: its id, where its metadata log ends, who leads."""
     roles = [role.strip() for role in values["process.roles"].split(",")]
-    folders = values.get("metadata.log.dir") or values.get("log.dirs") or values.get("log.dir", "")
-    log = Path(folders.split(",")[0].strip()) / "__cluster_metadata-0"
+    log = metadata_log(values)
     epoch, end = metadata_end(log)
     found = {
         "kind": "kraft",

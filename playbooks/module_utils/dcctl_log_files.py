@@ -2,6 +2,7 @@
 
 import re
 import struct
+from pathlib import Path
 
 VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
 BATCH_HEADER, BATCH_MAGIC = 61, 2
@@ -10,6 +11,12 @@ BATCH_HEADER, BATCH_MAGIC = 61, 2
 def values_of(text):
     """The settings of a .properties file; a later one of the same name counts."""
     return {match[1]: match[2] for match in map(VALUE.match, text.splitlines()) if match}
+
+
+def metadata_log(values):
+    """Where a controller with these settings has its metadata log, and its quorum state."""
+    folders = values.get("metadata.log.dir") or values.get("log.dirs") or values.get("log.dir", "")
+    return Path(folders.split(",")[0].strip()) / "__cluster_metadata-0"
 
 
 def last_batch(path):

@@ -21,9 +21,10 @@ _PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 
 def module(name: str) -> Any:
     """One of the modules that playbooks bring to hosts; what these share is where Ansible puts it."""
-    shared = "ansible.module_utils.dcctl_log_files"
-    if shared not in sys.modules:
-        sys.modules[shared] = _loaded(shared, _PLAYBOOKS / "module_utils" / "dcctl_log_files.py")
+    for file in sorted((_PLAYBOOKS / "module_utils").glob("*.py")):
+        shared = f"ansible.module_utils.{file.stem}"
+        if shared not in sys.modules:
+            sys.modules[shared] = _loaded(shared, file)
     return _loaded(name, _PLAYBOOKS / "library" / f"{name}.py")
 
 

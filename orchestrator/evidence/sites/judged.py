@@ -7,6 +7,7 @@ stated, and the plans. In the end all has to be as it was.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -170,8 +171,9 @@ class SitesMeasured:
 
     def _is_given_away(self, ack: Ack) -> bool:
         at = TopicPartition(ack.origin.topic, ack.partition)
-        offsets = [offset for offset, _ in self.logs.get(self.rehearsed.cluster, {}).get(at, ())]
-        return not offsets or ack.offset > max(offsets) or ack.offset in offsets
+        log = self.logs.get(self.rehearsed.cluster, {}).get(at, ())
+        place = bisect_left(log, ack.offset, key=lambda row: row[0])
+        return place == len(log) or log[place][0] == ack.offset
 
 
 @dataclass(frozen=True, slots=True)

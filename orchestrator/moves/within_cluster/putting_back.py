@@ -66,7 +66,8 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
-    gates = _gates(topology, seen, request, recorded)
+    taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
+    gates = _gates(topology, seen, request, recorded, taking_part)
     services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
     silent = _Silent.of(view.voter_set, described)
@@ -95,7 +96,6 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     is_to_do, let_run = not is_done(gates, done), list[After]()
     if is_to_do and off and _can_be_read(topology, request):
         order = _count_tails(book, request, off)
-    taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
     order = _one_quorum(book, cluster, described, taking_part, quorum, order)
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
@@ -253,7 +253,7 @@ def _plan_servers_alone(
         "sites": list(off),
         "restored": [],
         "voters_unheard": [],
-        "voters_left_out": [],
+        "voters_left_out": {},
         "applications": {},
         "applications_left": {},
     }
@@ -290,7 +290,11 @@ def _let_run(
 
 
 def _gates(
-    topology: Topology, seen: Snapshot, request: PutBackRequest, recorded: Collection[str]
+    topology: Topology,
+    seen: Snapshot,
+    request: PutBackRequest,
+    recorded: Collection[str],
+    taking_part: TakingPart | None,
 ) -> tuple[GateResult, ...]:
     cluster, view = request.cluster, seen.cluster(request.cluster)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
@@ -306,7 +310,7 @@ def _gates(
             described.datacenters,
             quorum,
             accept_unproven=request.accept_unproven,
-            taking_part=_coming_back(view.voters.value, described, quorum) if view.voters.value else None,
+            taking_part=taking_part,
         )
         return (*held, quorum_formed(cluster, quorum), *voters)
     if off := sites_off_of(seen, cluster):

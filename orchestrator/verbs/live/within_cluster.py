@@ -194,12 +194,12 @@ class WithinCluster(OnOneCluster):
         sites = view.placement.value.sites if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
         addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
-        described = self.topology.clusters[self.cluster]
-        left = [dc for dc in described.datacenters if dc not in wanted.lost]
-        told = view.voters.value or VotersSeen({}, {})
-        taking_part = going_on(told, described, left, wanted.known)
+        described, told = self.topology.clusters[self.cluster], view.voters.value or VotersSeen({}, {})
         if wanted.each_takes_part:
             taking_part = TakingPart(VotersSeen(survivors_of(told.voters, wanted.lost), {}))
+        else:
+            left = [dc for dc in described.datacenters if dc not in wanted.lost]
+            taking_part = going_on(told, described, left, wanted.known)
         addresses += addresses_lost(taking_part.voters.voters.values(), wanted.known, taking_part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 

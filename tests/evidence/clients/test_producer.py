@@ -55,20 +55,25 @@ class Silent:
         return self.queued
 
 
+def config(folder: Path, **more: Any) -> ProducerConfig:
+    """Of a producer that sends as fast as it may."""
+    return ProducerConfig(
+        name="checkout",
+        life=1,
+        ledgers=str(folder),
+        properties={},
+        topics=["orders"],
+        rate_records_per_s=1_000_000.0,
+        **more,
+    )
+
+
 def test_told_to_stop_with_a_full_queue_it_ends_and_owes_what_it_had_queued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What never came into the queue was not sent: its number is used again."""
     monkeypatch.setattr(producer, "Producer", Silent)
-    config = ProducerConfig(
-        name="checkout",
-        life=1,
-        ledgers=str(tmp_path),
-        properties={},
-        topics=["orders"],
-        rate_records_per_s=1_000_000.0,
-    )
-    checkout = WorkloadProducer(config)
+    checkout = WorkloadProducer(config(tmp_path))
     client = checkout._client
     assert isinstance(client, Silent)
     client.owner = checkout
@@ -83,8 +88,7 @@ def test_it_waits_for_an_answer_as_long_as_kafkas_own_producers_do(
 ) -> None:
     """Longer than any election: a record that it gave up would let others stand there twice."""
     monkeypatch.setattr(producer, "Producer", Silent)
-    config = ProducerConfig(name="checkout", life=1, ledgers=str(tmp_path), properties={}, topics=["orders"])
-    WorkloadProducer(config)
+    WorkloadProducer(config(tmp_path))
     assert Silent.made["enable.idempotence"] is True
     assert Silent.made["message.timeout.ms"] == 120_000
 
@@ -117,16 +121,7 @@ class DiesOnce(Silent):
 def test_after_a_fatal_error_a_new_client_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the old one had queued is owed: nobody knows whether it is there."""
     monkeypatch.setattr(producer, "Producer", DiesOnce)
-    config = ProducerConfig(
-        name="checkout",
-        life=1,
-        ledgers=str(tmp_path),
-        properties={},
-        topics=["orders"],
-        max_records=5,
-        rate_records_per_s=1_000_000.0,
-    )
-    checkout = WorkloadProducer(config)
+    checkout = WorkloadProducer(config(tmp_path, max_records=5))
     checkout.run()
     assert DiesOnce.made_count == 2
     assert read_outbox([sends_path(tmp_path, "checkout", 1)]) == (5, list(range(5)))
