@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.topology.durability.analysis import explain_topology
-from orchestrator.topology.durability.losses import single_losses
+from orchestrator.topology.durability.losses import rack_losses, single_losses
 from orchestrator.topology.model import Topology
 from orchestrator.topology.rules.rule import Finding, Rule, rule
+from orchestrator.topology.source import Path
 
 _STRETCHED = ("stretched-2dc", "stretched-2.5dc", "stretched-3dc")
 
@@ -71,6 +72,42 @@ def site_loss(topology: Topology) -> Iterator[Finding]:
             message = f"the loss of {_either(sites)} may lose acknowledged records of `{name}`"
             hint = "raise min_insync_replicas above its replicas in each site, or say prefer: availability"
             yield Finding(("topics", index, "min_insync_replicas"), message, hint)
+
+
+@rule(
+    "rack-loss",
+    "warning",
+    "Where racks are named, the loss of any one of them stops nothing and loses nothing",
+    "Racks are named because one may fail as a whole. Kafka spreads replicas over them; a quorum or a topic "
+    "with more replicas than racks may depend on one all the same.",
+    needs_sound=True,
+)
+def rack_loss(topology: Topology) -> Iterator[Finding]:
+    """Clusters and topics that one rack takes along."""
+    deciding: dict[str, list[str]] = {}
+    harmed: dict[tuple[str, str, str], list[str]] = {}
+    for fate in explain_topology(topology, rack_losses(topology), with_margin=False).losses:
+        for cluster, told in fate.clusters.items():
+            if told.control_plane == "lost":
+                deciding.setdefault(cluster, []).append(fate.lost[0])
+            for topic, answer in told.topics.items():
+                if answer.acked_records in ("at-risk", "lost"):
+                    harmed.setdefault((cluster, topic, _LOSES), []).append(fate.lost[0])
+                elif answer.writes == "need-procedure":
+                    harmed.setdefault((cluster, topic, _WAITS), []).append(fate.lost[0])
+    for cluster, racks in deciding.items():
+        message = f"the loss of {_either(racks)} stops the quorum of `{cluster}`"
+        yield Finding(("clusters", cluster, "nodes"), message, "no rack may have half of the voters or more")
+    index_of = {(topic.cluster, topic.name): index for index, topic in enumerate(topology.topics)}
+    for (cluster, name, harm), racks in harmed.items():
+        index = index_of.get((cluster, name))
+        path: Path = ("clusters", cluster, "internal_topics", name) if index is None else ("topics", index)
+        way = "raise" if harm == _LOSES else "lower"
+        hint = f"spread the brokers over more racks, or {way} min_insync_replicas"
+        yield Finding(path, f"the loss of {_either(racks)} {harm} `{name}`", hint)
+
+
+_LOSES, _WAITS = "may lose acknowledged records of", "stops writes with acks=all to"
 
 
 def _either(sites: list[str]) -> str:
@@ -163,6 +200,7 @@ RULES: tuple[Rule, ...] = (
     loss_budget,
     loss_budget_empty,
     site_loss,
+    rack_loss,
     prefer_budget,
     position_age,
     quiet_after_move,
