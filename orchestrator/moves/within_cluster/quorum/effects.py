@@ -157,7 +157,10 @@ class StopVoters(
         seen = hosts.stop(self.sites, self.servers, name=run.step_id, timeout_s=_PLAY_S)
         left = sorted(set(self.servers) - seen.voters.keys())
         if left:
-            return Partial(f"no host tells of {listed(left)}")
+            return Partial(
+                f"nothing is known of {_told(seen, left)}; resume once a host tells of them, or abort: "
+                "the command, given anew, decides afresh which voters take part"
+            )
         running = [name for name, voter in seen.voters.items() if voter.runs]
         if running:
             return Partial(f"still running: {listed(running)}")
