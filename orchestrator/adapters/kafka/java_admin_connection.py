@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +74,7 @@ class JavaSession:
 
 
 class JavaConnection:
-    """What every call shares. Leaving the context closes the cluster's connections, not the process."""
+    """What every call shares. Closed or let go of, the cluster's connections end; the process does not."""
 
     def __init__(self, name: str, bootstrap: Sequence[str], client: Mapping[str, str]) -> None:
         """`client` are librdkafka's properties, as the topology file has them; secrets by reference.
@@ -90,6 +91,7 @@ class JavaConnection:
         }
         self._guard = threading.Lock()
         self._session: JavaSession | None = None
+        self._at_end: Callable[[], object] = _nothing
 
     @property
     def subject(self) -> str:
@@ -99,10 +101,8 @@ class JavaConnection:
     def close(self) -> None:
         """End the connections to the cluster; a later call opens new ones."""
         with self._guard:
-            session, self._session = self._session, None
-            if session is not None and session.jvm.is_alive:
-                with suppress(Py4JError, OSError):
-                    session.admin.close(session.java.java.time.Duration.ZERO)
+            self._session = None
+            self._at_end()
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[JavaSession]:
@@ -119,6 +119,10 @@ class JavaConnection:
                     with java_errors(self.subject, "opening a connection"):
                         admin = jvm.gateway.jvm.org.apache.kafka.clients.admin.Admin.create(self._properties)
                         self._session = JavaSession(jvm, admin, jvm.bulk)
+                        # Whoever forgets to close it would leave Kafka's thread behind, which looks for
+                        # brokers that are gone for as long as the process lives.
+                        self._at_end = at_end = weakref.finalize(self, _end, self._session)
+                        at_end.atexit = False
                 except ClusterError as error:
                     # Kafka repeats a setting that it refuses, which may be the one with the secret.
                     shown = _JAAS_SECRET.sub(r'\1="…"', error.problem)
@@ -132,6 +136,16 @@ class JavaConnection:
         key = min(errors)
         more = f" ({and_n_more(len(errors) - 1)})" if len(errors) > 1 else ""
         raise java_cluster_error(f"{self.subject}, {what} {key}{more}", doing, errors[key])
+
+
+def _nothing() -> None:
+    """Of a connection that was never opened."""
+
+
+def _end(session: JavaSession) -> None:
+    if session.jvm.is_alive:
+        with suppress(Py4JError, OSError):
+            session.admin.close(session.java.java.time.Duration.ZERO)
 
 
 def partition_of(text: str) -> TopicPartition:

@@ -270,6 +270,23 @@ def test_secret_is_in_no_error(admin: KafkaCluster, tmp_path: Path) -> None:
     assert "hush" not in str(refused.value)
 
 
+def test_a_connection_that_is_let_go_of_ends(admin: KafkaCluster, cluster: KafkaCluster) -> None:
+    """Not closed, it would leave a thread behind that looks for brokers for as long as the process lives."""
+    admin.describe_cluster()
+
+    def threads() -> int:
+        every = shared_jvm().gateway.jvm.java.lang.Thread.getAllStackTraces().keySet()
+        return sum(thread.getName().startswith("kafka-admin-client") for thread in every)
+
+    before = threads()
+    forgotten = KafkaCluster("forgotten", _bootstrap(cluster), {})
+    forgotten.describe_cluster()
+    assert threads() == before + 1
+    del forgotten
+    gc.collect()
+    assert threads() == before
+
+
 def test_process_that_died_is_replaced(admin: KafkaCluster, caplog: pytest.LogCaptureFixture) -> None:
     """What was under way fails in words; the next question is answered by a new process."""
     jvm = shared_jvm()
