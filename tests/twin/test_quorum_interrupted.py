@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import GateRefusedError
 from orchestrator.verbs.live.run_result import RunResult
+from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
@@ -62,6 +63,48 @@ def test_who_asks_anew_and_rolls_that_back_starts_nobody_with_two_lists(estates:
     assert there(operator).outcome == "ok"
     goes_on_alone(operator)
     assert run_id
+
+
+def one_has_more(operator: Operator) -> None:
+    """The newest changes are on one survivor alone, which is the last by number."""
+    ours = [voter for voter in quorum(operator).voters.values() if voter.site == "dc2"]
+    max(ours, key=lambda voter: voter.number).end += 5
+
+
+@BOTH
+def test_a_quorum_that_is_still_to_be_formed_is_started_by_no_undo(estates: Estates, mode: str) -> None:
+    """All files are short already: any two would begin, and cut off what the third has alone."""
+    operator = lost(estates, mode)
+    one_has_more(operator)
+    killed(operator, there, "start voter", 1)
+    operator.estate.live(12)
+    killed(operator, there, "stop voter", 1)
+    result = operator.abort()
+    assert result.outcome == "incomplete"
+    assert "those of a quorum that is still to be formed, and whoever has most has to begin" in result.reason
+    stood_alone(operator)
+    assert there(operator).outcome == "ok"
+    goes_on_alone(operator)
+
+
+@BOTH
+def test_a_second_attempt_that_is_not_begun_does_not_deny_the_first_one(
+    estates: Estates, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lost voter takes connections just then: files are changed all the same, and nothing rolls that back."""
+    operator = lost(estates, mode)
+    one_has_more(operator)
+    killed(operator, there, "start voter", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(HostsOfVoters, "answering", lambda _, addresses: tuple(addresses[:1]))
+        result = operator.resume()
+    assert result.outcome == "incomplete"
+    assert "take connections" in result.reason
+    assert "changed already: resume once those are off" in result.reason
+    with pytest.raises(GateRefusedError, match="cannot be rolled back any more"):
+        operator.abort()
+    assert operator.resume().outcome == "ok"
+    goes_on_alone(operator)
 
 
 @BOTH

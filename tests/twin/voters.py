@@ -155,6 +155,8 @@ class TwinQuorum:
     version: int = 0
     seconds: list[frozenset[int]] = field(default_factory=list)
     lost_changes: list[str] = field(default_factory=list)
+    _behind: tuple[int, int] = (-1, -1)
+    """How far the leader's log reached before it wrote in its own epoch."""
 
     @classmethod
     def of(cls, described: Cluster) -> TwinQuorum:
@@ -257,6 +259,7 @@ class TwinQuorum:
         if self._reach(leader) < furthest:
             self.lost_changes.append(f"{leader} leads, and another has more")
         self.epoch += 1
+        self._behind = self._reach(leader)
         self.voters[leader].epoch = self.epoch
         self.voters[leader].end += 1
         for number in members:
@@ -271,6 +274,10 @@ class TwinQuorum:
         leader = next((n for n in members if self.voters[n].leads), None)
         for number in members if leader is not None else ():
             voter = self.voters[number]
+            if voter.epoch < self.epoch and self._reach(number) > self._behind:
+                self.lost_changes.append(
+                    f"{leader} leads, and {number} comes to it with more: that is cut off"
+                )
             voter.leads = number == leader
             voter.epoch, voter.end = self.voters[leader].epoch, self.voters[leader].end
             voter.leader_epoch = self.epoch

@@ -107,8 +107,7 @@ class RecordGeneration(
         unread = sorted(self.files.keys() - seen.voters.keys())
         if unread:
             return Unknown(f"whether files were changed is not known: {_told(seen, unread)}")
-        changed = [name for name, one in self.files.items() if seen.voters[name].sha256 != one.sha256]
-        if changed:
+        if changed := _changed(seen, self.files):
             said = (
                 f"the files of {listed(changed)} are changed: what they were stays recorded, for a failback"
             )
@@ -174,9 +173,11 @@ class StopVoters(
     def undo(self, run: Running) -> Outcome[Nothing]:
         """Start them with the files that they have, if all of these name the same voters.
 
-        With two lists each could find a majority of its own.
+        With two lists each could find a majority of its own. With files of a quorum that is still to be
+        formed any majority would begin, and cut off what the voter that has most has alone.
         """
-        seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
+        hosts = run.port(VoterHosts)
+        seen = hosts.read(self.sites, timeout_s=_PLAY_S)
         unread = sorted(set(self.servers) - seen.voters.keys())
         if unread:
             return Unknown(f"which voters their files name is not known: {_told(seen, unread)}")
@@ -190,7 +191,13 @@ class StopVoters(
             return Partial(
                 f"not started: their files name different voters ({rows}); go on with the run instead"
             )
-        run.port(VoterHosts).start(
+        forced = run.port(EstateRecord).find(QuorumForced)
+        if forced is not None and (changed := _changed(seen, forced.files)):
+            return Partial(
+                f"not started: the files of {listed(changed)} are those of a quorum that is still to be "
+                "formed, and whoever has most has to begin; the command, given anew, goes on with it"
+            )
+        seen = hosts.start(
             self.sites,
             self.servers,
             changes={},
@@ -201,6 +208,9 @@ class StopVoters(
             await_leader_s=0.0,
             timeout_s=_PLAY_S,
         )
+        idle = [name for name in self.servers if name not in seen.voters or not seen.voters[name].runs]
+        if idle:
+            return Unknown(f"started, and not known to run: {_told(seen, idle)}")
         return Done(Nothing(), f"started again: {listed(self.servers)}")
 
 
@@ -284,8 +294,8 @@ class FormQuorum(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         if answering := run.port(VoterHosts).answering(self.lost):
-            return Failed(
-                f"voters that are to be left out take connections: {listed(answering)}; nothing changed"
+            return self._not_begun(
+                run, f"voters that are to be left out take connections: {listed(answering)}"
             )
         found = self.begin(run, leaves_leader=True)
         if found.problem:
@@ -295,6 +305,17 @@ class FormQuorum(
             QuorumFormed(cluster=self.cluster, generation=self.generation, files=digests)
         )
         return Done(Nothing(), f"{self.cluster} has a metadata quorum, {found.leader} leads it")
+
+    def _not_begun(self, run: Running, why: str) -> Outcome[Nothing]:
+        """By this attempt. An earlier one may have changed files, and started who runs."""
+        seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
+        if unread := sorted(self.files.keys() - seen.voters.keys()):
+            return Unknown(f"{why}; whether files are changed is not known: {_told(seen, unread)}")
+        running = (name for name in self.files if seen.voters[name].runs is not False)
+        if begun := {*_changed(seen, self.files), *running}:
+            said = f"files of {listed(sorted(begun))} are changed already: resume once those are off"
+            return Partial(f"{why}; {said}")
+        return Failed(f"{why}; nothing changed")
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -381,6 +402,13 @@ def _without_leader(seen: VotersSeen, servers: Iterable[str], stopped: Iterable[
     ]
     said = f"started, and not known to run with a leader after {_LEADER_WITHIN_S:g} s"
     return f"{said}: {listed(alone)}" if alone else ""
+
+
+def _changed(seen: VotersSeen, files: Mapping[str, FileChange]) -> list[str]:
+    """Of the voters whose files were read, those whose file is no longer the one that the change is of."""
+    return [
+        name for name, one in files.items() if name in seen.voters and seen.voters[name].sha256 != one.sha256
+    ]
 
 
 def _told(seen: VotersSeen, servers: Iterable[str]) -> str:
