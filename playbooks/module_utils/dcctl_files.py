@@ -23,6 +23,8 @@ def keep(path, raw, beside):
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
     was = path.stat()
     if (was.st_uid, was.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
         os.chown(beside, was.st_uid, was.st_gid)

@@ -14,6 +14,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
 )
 from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back, voters_listed
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
+from orchestrator.ports.voter_lines import voters_in
 from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.effect import Handle
 from orchestrator.runs.runbook import After, Runbook, behind
@@ -79,6 +80,9 @@ def addresses_lost(voters: Iterable[Voter], quorum: Quorum, left_out: LeftOut) -
     Not of those that are left out of sites that go on: they may run, and decide nothing.
     """
     listed = {number: address for voter in voters for number, address in voters_listed(voter).items()}
+    if quorum.forced is not None:
+        changed = (line.was for file in quorum.forced.files.values() for line in file.changes)
+        listed = {**voters_in(changed), **listed}
     here = {voter.number for voter in voters} | numbers_in(left_out)
     recorded = quorum.forced.lost if quorum.forced is not None else ()
     return tuple(sorted({*recorded, *(address for number, address in listed.items() if number not in here)}))
