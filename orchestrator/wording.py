@@ -42,7 +42,8 @@ def with_file(text: str, file: str) -> str:
 
 def plural(count: int, noun: str) -> str:
     """`1 broker`, `2 brokers`, `10,000 brokers`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def all_of(count: int, noun: str) -> str:

@@ -97,7 +97,7 @@ def answers_of(found: Durability, procedures: Mapping[Lost, Foreseen] = _NONE) -
         is_part = len(loss.lost) == 1 and "/" in loss.lost[0]
         gathered.setdefault(_key(_nameless(loss) if is_part else loss), []).append(loss)
     answers = ((losses[0].lost, _answer(losses)) for losses in gathered.values())
-    return tuple(replace(answer, procedure=_in_words(procedures.get(lost))) for lost, answer in answers)
+    return tuple(replace(answer, procedure=_in_words(lost, procedures.get(lost))) for lost, answer in answers)
 
 
 def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
     return data
 
 
-def _in_words(told: Foreseen | None) -> str:
+def _in_words(lost: Lost, told: Foreseen | None) -> str:
     if told is None or not told.steps:
         return ""
     words = "".join(
@@ -120,7 +120,8 @@ def _in_words(told: Foreseen | None) -> str:
         for word in told.overrides
     )
     beside = "".join(f"; {said}" for said in told.stranded)
-    return f"dcctl failover FILE would do: {', '.join(told.steps)}{words}{beside}"
+    sites = " ".join(f"--attest-down {site}" for site in lost)
+    return f"dcctl failover FILE {sites} would do: {', '.join(told.steps)}{words}{beside}"
 
 
 def reading_lines(read: Sequence[Reading]) -> Iterator[str]:

@@ -117,7 +117,8 @@ def failover(  # noqa: PLR0917 - typer passes them by name
     topology = given_topology(file)
     for dc in attest_down:
         refuse_unknown_site(topology, dc, "--attest-down")
-    along_mirror = to is not None or attest_degraded
+    # Of one cluster alone there is no way along a mirror: its options are refused by name.
+    along_mirror = (to is not None or attest_degraded) and not topology.is_one_cluster
     if cluster := None if along_mirror else cluster_without(topology, attest_down):
         refuse_mirror_options(
             "failover",
@@ -129,9 +130,15 @@ def failover(  # noqa: PLR0917 - typer passes them by name
                 "--accept-loss": accept_loss is not None,
                 "--accept-unread": accept_unread,
                 "--acknowledge": acknowledge,
-                "--without-coordination": without_coordination,
             },
         )
+        if without_coordination:
+            problem = "a failover within a cluster needs the ensemble: without it each half could do it"
+            hint = 'docs/stretched.md, "The ensemble is lost as well", says what to do'
+            raise UsageError("--without-coordination", problem, hint)
+        if not attest_down and not dry_run:
+            sites = " or ".join(f"--attest-down {dc}" for dc in topology.clusters[cluster].datacenters)
+            raise UsageError("failover", f"no lost site of {cluster} is named", sites)
         lost = SiteLossRequest(
             cluster=cluster,
             attested=tuple(dict.fromkeys(attest_down)),

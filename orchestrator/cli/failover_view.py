@@ -44,10 +44,13 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     for row in plan.facts.get("stranded", ()):
         console.print(f"  [bold]lost[/]  {escape(row['said'])}")
     for row in plan.facts.get("margin", ()):
-        console.print(f"  [bold]after[/] {escape(row['said'])}")
+        console.print(f"  [bold]then[/]  {escape(row['said'])}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
-    console.print(f"  [bold]plan[/]  {count} step{'s' if count != 1 else ''}: {parts}")
+    steps = (
+        f"{count} step{'s' if count != 1 else ''}: {parts}" if count else "none while these gates are closed"
+    )
+    console.print(f"  [bold]plan[/]  {steps}")
     if full:
         _print_steps(plan, console)
     losses = costs_of(plan.source, plan.predicted.loss, LOSS_KEYS)

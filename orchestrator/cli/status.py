@@ -50,7 +50,10 @@ def status(
     if check:
         lost = [row for cluster in found["clusters"] for row in cluster["if_lost"]]
         status_now = readiness([*found["mirrors"], *found["places"], *lost])
-        raise typer.Exit(4 if any(map(has_no_quorum, found["clusters"])) else status_now)
+        is_silent = any(cluster["partitions"] is None for cluster in found["clusters"])
+        if any(map(has_no_quorum, found["clusters"])):
+            status_now = 4
+        raise typer.Exit(status_now or (7 if is_silent else 0))
 
 
 def _of_voters(row: Mapping[str, Any]) -> str:

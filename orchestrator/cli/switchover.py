@@ -174,6 +174,10 @@ def _refuse_unclear(
         if not of_evacuation["--power-off"]:
             hint = "brokers of a site that is only evacuated stay in sync: neither settings nor quorum change"
             raise UsageError(option, "is about --evacuate DC --power-off", hint)
+    if of_evacuation["--power-off"] and not evacuate:
+        raise UsageError(
+            "--power-off", "no site is named whose servers are stopped", "--evacuate DC --power-off"
+        )
     if bool(to) == bool(evacuate):
         problem = "name one of --to and --evacuate"
         hint = (

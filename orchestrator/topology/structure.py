@@ -113,8 +113,10 @@ def _expected(details: ErrorDetails, value: Any, path: Path) -> tuple[str, str]:
     kind = details["type"]
     if kind == "literal_error":
         choices = str(details["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
-        close = difflib.get_close_matches(str(value), choices.split(", "), n=1)
         one = "" if ", " not in choices else "one of "
+        if not isinstance(value, str) and str(value) in choices.split(", "):
+            return f"{one}{choices}", f'write it in quotes: "{value}"'
+        close = difflib.get_close_matches(str(value), choices.split(", "), n=1)
         return f"{one}{choices}", f"did you mean `{close[0]}`?" if close else ""
     if kind == "string_pattern_mismatch":
         pattern = details["ctx"]["pattern"]

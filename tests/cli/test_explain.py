@@ -211,7 +211,10 @@ def test_within_a_stretched_cluster_the_steps_of_a_failover_are_told(
     assert "orders" in word
     assert run(["explain", stretched]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "dcctl failover FILE would do: fence-site, record-generation, stop-voters, form-quorum" in out
+    assert (
+        "dcctl failover FILE --attest-down dc1 would do: fence-site, record-generation, stop-voters, form-quorum"
+        in out
+    )
 
 
 @pytest.mark.parametrize(

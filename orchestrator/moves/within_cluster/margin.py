@@ -163,8 +163,15 @@ def voters_up(described: Cluster, part: Part[VotersSeen], placement: Placement |
 def _why_untold(part: Part[VotersSeen], untold: Iterable[str]) -> str:
     if part.value is None:
         return part.problem or "no host was asked"
-    rows = [f"{where}: {problem[:_SHORT]}" for where, problem in sorted(part.value.problems.items())]
+    rows = [f"{where}: {_in_short(problem)}" for where, problem in sorted(part.value.problems.items())]
     return listed(rows) or f"hosts at {listed(untold)} do not tell of all of them"
+
+
+def _in_short(problem: str) -> str:
+    """Its end: what Ansible tells begins with the task, and ends with the reason."""
+    if len(problem) <= _SHORT:
+        return problem
+    return f"… {problem[-_SHORT:].partition(' ')[2]}"
 
 
 def control_plane_now(topology: Topology, cluster: str, voting: Voting) -> ControlPlane:

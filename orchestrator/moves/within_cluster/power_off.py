@@ -114,7 +114,9 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
     rows = listed(f"{name} {its.min_insync[name]} → {wanted}" for name, wanted in its.to_lower.items())
     said = f"; min.insync.replicas lowered: {rows}" if its.to_lower else ""
     kept = sorted(its.survivors.voters)
-    said += f"; {listed(kept)} become its whole metadata quorum" if its.forms else ""
+    if its.forms:
+        who = listed(kept) or "whichever voters are left elsewhere"
+        said += f"; {who} become its whole metadata quorum"
     said += its.gone.said
     stops = f", and stop its servers: {listed(servers)}" if servers else ""
     facts: dict[str, Any] = {

@@ -200,7 +200,8 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     """
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
     ids = listed(str(voter.number) for voter in way.dropped)
-    said = f"; {listed(sorted(way.voters.voters))} become its whole metadata quorum" if way.forms else ""
+    kept = listed(sorted(way.voters.voters)) or "whichever voters are left elsewhere"
+    said = f"; {kept} become its whole metadata quorum" if way.forms else ""
     if out := listed(left_out_in_words(way.left_out)):
         said += f", without {out}" if way.forms else f"; its quorum is without {out}"
     said += f"; dead voters are taken out of its quorum: {ids}" if ids else ""
@@ -241,7 +242,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     if voters.voters:
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
         form_alone(book, cluster, taking_part, sites, quorum, after=off)
-    kept = listed(sorted(voters.voters))
+    kept = listed(sorted(voters.voters)) or f"voters at {listed(left)} (which ones is not known)"
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {without}, "
         f"and no more yet: {why}",

@@ -216,4 +216,7 @@ class Run(Generic[E]):
 
 def write_json(file: Path, data: Mapping[str, Any]) -> None:
     """Write JSON data, whole or not at all. Raises `DcctlError` where that cannot be done."""
-    put_file(file, json.dumps(data, indent=2) + "\n")
+    hint = (
+        "what was done so far, if anything, the journal says; is the disk full? DCCTL_STATE_DIR names another"
+    )
+    put_file(file, json.dumps(data, indent=2) + "\n", hint)

@@ -120,7 +120,9 @@ def loss_of(topology: Topology, names: Sequence[str]) -> Loss:
         if name not in known:
             raise UsageError(
                 f"--lose {','.join(wanted)}",
-                f"topology `{topology.name}` has no data centre, no rack and no server `{name}`",
+                f"topology `{topology.name}` has no data centre, no rack and no server `{name}`"
+                if name
+                else "one of these names is empty",
                 _hint(topology, servers, name),
             )
     lost = frozenset(server for server in servers if not set(wanted).isdisjoint(server.places))

@@ -103,7 +103,10 @@ def rack_loss(topology: Topology) -> Iterator[Finding]:
         index = index_of.get((cluster, name))
         path: Path = ("clusters", cluster, "internal_topics", name) if index is None else ("topics", index)
         way = "raise" if harm == _LOSES else "lower"
-        hint = f"spread the brokers over more racks, or {way} min_insync_replicas"
+        where = (
+            "min_insync_replicas" if index is not None else "min_insync_replicas of it under internal_topics"
+        )
+        hint = f"spread the brokers over more racks, or {way} {where}"
         yield Finding(path, f"the loss of {_either(racks)} {harm} `{name}`", hint)
 
 

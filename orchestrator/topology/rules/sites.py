@@ -179,6 +179,28 @@ def coordination_survives(topology: Topology) -> Iterator[Finding]:
             yield Finding(("coordination", "datacenters"), message, hint)
 
 
+@rule(
+    "stretched-moves",
+    "warning",
+    "The file of a stretched cluster on servers of one's own names an ensemble and an inventory",
+    "Without the ensemble's lock nothing is moved. Hosts of voters, brokers and applications are reached by "
+    "the inventory.",
+)
+def stretched_moves(topology: Topology) -> Iterator[Finding]:
+    """Clusters over several sites with addresses of their own; those of a simulation have none yet."""
+    for name, cluster in topology.clusters.items():
+        if len(cluster.datacenters) < 2 or not cluster.bootstrap:
+            continue
+        if topology.coordination is None:
+            message = f"`{name}` stands in several data centres, and the file names no coordination ensemble"
+            hint = 'add coordination: {zookeeper: "HOST:PORT,…"}: without its lock no failover is made'
+            yield Finding(("clusters", name), message, hint)
+        if not topology.inventory:
+            message = f"`{name}` stands in several data centres, and the file names no inventory"
+            hint = "add inventory: PATH, with the hosts of its voters and brokers, and their `dcctl_servers`"
+            yield Finding(("clusters", name), message, hint)
+
+
 RULES: tuple[Rule, ...] = (
     links_distinct,
     links_slow,
@@ -187,4 +209,5 @@ RULES: tuple[Rule, ...] = (
     mirror_bootstrap_sites,
     coordination_servers,
     coordination_survives,
+    stretched_moves,
 )

@@ -30,6 +30,7 @@ from orchestrator.verbs.live.standing_denials import denied_rules
 from orchestrator.verbs.registration import EFFECTS
 
 _HINT = "start the ZooKeeper ensemble again, or correct `coordination.zookeeper` in the file"
+_HINT_NAME_IT = 'coordination: {zookeeper: "HOST:PORT,…"} in the file; docs/file.md'
 
 
 def coordination_subject(topology: Topology) -> str:
@@ -39,7 +40,9 @@ def coordination_subject(topology: Topology) -> str:
 
 def no_ensemble(topology: Topology, problem: str) -> CoordinationError:
     """The error for an ensemble that could not be opened, as `problem` says."""
-    return CoordinationError(coordination_subject(topology), problem, _HINT)
+    return CoordinationError(
+        coordination_subject(topology), problem, _HINT if topology.coordination else _HINT_NAME_IT
+    )
 
 
 def read_coordination(
