@@ -77,8 +77,10 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
             order = [behind(elected, because="a change of the setting clears who is eligible")]
         if way.to_lower:
             lower = LowerMinInsync(cluster=cluster, sites=way.sites, topics=way.to_lower)
-            lowered = book.add(lower, after=order)
-            order = [behind(lowered, because="what was asked for is looked at")]
+            # ZooKeeper mode has no eligible leader replicas: who is led by a survivor takes writes at once.
+            is_zookeeper = way.topology.clusters[cluster].metadata == "zookeeper"
+            lowered = book.add(lower, after=formed if is_zookeeper and not alone else order)
+            order = [*order, behind(lowered, because="what was asked for is looked at")]
         written = book.add(SeeWritable(cluster=cluster, but_for=way.stays), after=order)
     if way.dropped:
         with book.section("dead voters", on_failure="stop"):

@@ -129,7 +129,7 @@ class LowerMinInsync(
     expected_s=2.0,
     timeout_s=120.0,
 ):
-    """At the topics alone, after leaders are elected: a change of it clears eligible leader replicas.
+    """At the topics alone. In KRaft behind the election: a change of it clears eligible leader replicas.
 
     `topics`: what each gets. What each had is recorded before.
     """
@@ -147,10 +147,19 @@ class LowerMinInsync(
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
         kafka, record = _kafka(run, self.cluster), run.port(EstateRecord)
-        if self._own(run) is None:
-            own = kafka.configs("topic", self.topics)
-            record.write(self._fact({name: own.get(name, {}).get(KEY) for name in self.topics}))
-        return _set(run, kafka, {name: str(wanted) for name, wanted in self.topics.items()})
+        came_to: Outcome[Nothing] = Partial("interrupted: not every setting was asked for")
+
+        def is_asked() -> bool:
+            """Brokers find a quorum that has just been formed one by one. Set twice it is the same."""
+            nonlocal came_to
+            if self._own(run) is None:
+                own = kafka.configs("topic", self.topics)
+                record.write(self._fact({name: own.get(name, {}).get(KEY) for name in self.topics}))
+            came_to = _set(run, kafka, {name: str(wanted) for name, wanted in self.topics.items()})
+            return True
+
+        await_answered(run, is_asked, _SETTLED_S, poll_s=_POLL_S)
+        return came_to
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each has it in force."""
