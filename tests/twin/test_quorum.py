@@ -85,6 +85,18 @@ def stands_as_lost(operator: Operator) -> None:
 
 
 @BOTH
+def test_settings_wait_for_leaders_where_they_clear_who_is_eligible(estates: Estates, mode: str) -> None:
+    """In ZooKeeper mode nobody is: writes to what survivors lead need not wait for the other elections."""
+    operator = lost(estates, mode)
+    assert operator.go_on_without("dc1", lower_min_insync=("all",)).outcome == "ok"
+    assert operator.plan is not None
+    lower, see = (operator.plan.step(one) for one in ("lower-min-insync", "see-writable"))
+    assert lower.depends_on == (("await-leaders",) if mode == "kraft" else ("form-quorum",))
+    assert {"await-leaders", "lower-min-insync"} == {*see.depends_on}
+    goes_on_alone(operator)
+
+
+@BOTH
 def test_where_no_broker_answers_the_quorum_is_formed_and_no_more(estates: Estates, mode: str) -> None:
     """They may be waiting for it; the same command does the rest once they answer."""
     operator = lost(estates, mode)
