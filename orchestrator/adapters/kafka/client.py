@@ -82,7 +82,8 @@ def translated_errors(subject: str, doing: str) -> Iterator[None]:
 def asked_anew(call: Callable[P, T]) -> Callable[P, T]:
     """Ask again until `timeout_s`, which is an argument of `call`, where who was asked has left the cluster.
 
-    See `BROKER_GONE`. For calls that say or do the same when they are made twice.
+    See `BROKER_GONE`. Or where whoever was asked stands still: librdkafka gives up waiting for one broker
+    before the time is over. For calls that say or do the same when they are made twice.
     """
     signature = inspect.signature(call)
 
@@ -96,7 +97,7 @@ def asked_anew(call: Callable[P, T]) -> Callable[P, T]:
                 return call(*given.args, **given.kwargs)
             except ClusterError as error:
                 left_s = deadline - time.monotonic()
-                if error.code != BROKER_GONE or left_s <= 0:
+                if error.code not in {BROKER_GONE, "_TIMED_OUT"} or left_s <= _ANEW_AFTER_S:
                     raise
             given.arguments["timeout_s"] = left_s
             time.sleep(_ANEW_AFTER_S)

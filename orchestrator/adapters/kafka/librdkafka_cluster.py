@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -58,6 +59,7 @@ _KNOWN_AGAIN_S = 0.05
 _CAUGHT_UP_WITHIN_S = 1.5
 # A topic that is just being made or deleted is listed by one broker, and not known to another one.
 _LOOKS, _LOOK_AGAIN_S = 5, 0.3
+_LOOK_AROUND_S = 3.0
 
 _Specs: TypeAlias = Mapping[TopicPartition, OffsetSpec]
 _Offsets: TypeAlias = dict[TopicPartition, tuple[int, int]]
@@ -146,6 +148,7 @@ class LibrdkafkaCluster:
         if not wanted:
             return {}
         futures = self._admin.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
+        self._await(futures.values(), timeout_s)
         found = {}
         for name, future in futures.items():
             try:
@@ -272,7 +275,9 @@ class LibrdkafkaCluster:
         if not resources:
             return {}
         found: dict[str, dict[str, str]] = {}
-        for resource, future in self._admin.describe_configs(resources, request_timeout=timeout_s).items():
+        futures = self._admin.describe_configs(resources, request_timeout=timeout_s)
+        self._await(futures.values(), timeout_s)
+        for resource, future in futures.items():
             doing = f"describing the configuration of {resource.name}"
             try:
                 entries = self._result(future, doing, timeout_s).values()
@@ -343,6 +348,20 @@ class LibrdkafkaCluster:
                 found[TopicPartition(tp.topic, tp.partition)] = (info.offset, epoch)
             answers.append(found)
         return answers
+
+    def _await(self, futures: Collection[Future[Any]], timeout_s: float) -> None:
+        """Until all are answered. Meanwhile it is asked from time to time who is in the cluster.
+
+        librdkafka (2.16) puts these questions to whoever was told to be the controller last, and waits for
+        that one to the end, also where it has died or stands still: it looks for no other by itself.
+        """
+        deadline = monotonic() + timeout_s
+        while wait(futures, min(_LOOK_AROUND_S, max(0.0, deadline - monotonic()))).not_done:
+            left_s = deadline - monotonic()
+            if left_s <= 0:
+                return
+            with suppress(KafkaException):
+                self._admin.list_topics(timeout=min(_LOOK_AROUND_S, left_s))
 
     def _result(self, future: Future[Any], doing: str, timeout_s: float) -> Any:
         try:

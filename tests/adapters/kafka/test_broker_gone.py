@@ -72,6 +72,17 @@ def test_what_a_fenced_broker_was_asked_is_asked_of_the_next_leader(cluster: Kaf
     cluster.close()
 
 
+def test_whoever_is_taken_for_the_controller_is_not_waited_for_to_the_end(cluster: KafkaCluster) -> None:
+    """In KRaft mode any broker may be told as such; it stands still, and has left the cluster a moment later."""
+    cluster.create_topics({"orders": NewTopic(partitions=1, replicas=1)})
+    deadline = time.monotonic() + _TIMEOUT_S
+    while cluster.listed("looking", 5.0).controller_id != _FENCED:
+        assert time.monotonic() < deadline
+    with frozen(cluster, _FENCED):
+        assert cluster.topics(["orders"], _TIMEOUT_S / 2).keys() == {"orders"}
+    cluster.close()
+
+
 def _of(cluster: KafkaCluster, orders: TopicPartition) -> TopicDescription:
     return cluster.placement().topics[orders.topic]
 
