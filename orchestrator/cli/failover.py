@@ -136,7 +136,7 @@ def failover(  # noqa: PLR0917 - typer passes them by name
             problem = "a failover within a cluster needs the ensemble: without it each half could do it"
             hint = 'docs/stretched.md, "The ensemble is lost as well", says what to do'
             raise UsageError("--without-coordination", problem, hint)
-        if not attest_down and not dry_run:
+        if not (attest_down or dry_run or yes):  # nobody is asked for what a gate would refuse
             sites = " or ".join(f"--attest-down {dc}" for dc in topology.clusters[cluster].datacenters)
             raise UsageError("failover", f"no lost site of {cluster} is named", sites)
         lost = SiteLossRequest(
