@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
 from orchestrator.errors import DcctlError
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import Access, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.estate_record import Body
 
@@ -57,6 +58,9 @@ class Clusters(Protocol):
 
     def access(self, name: str) -> Access:
         """The access rules of one cluster."""
+
+    def listening(self, addresses: Iterable[str]) -> dict[str, Listening]:
+        """For each `host:port`: does it take a connection, refuse it, or not answer within a second?"""
 
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""

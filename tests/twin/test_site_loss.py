@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from orchestrator.errors import ClusterError, GateRefusedError, GateUnknownError, UsageError
+from orchestrator.moves.within_cluster.min_insync import SeeWritable
+from orchestrator.runs.effect import Nothing, Outcome, Running
 from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
@@ -95,6 +97,25 @@ def test_with_the_word_writes_go_on_and_what_was_there_is_put_back(estates: Esta
     assert wanted(operator) == before
     takes_writes(operator)
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_a_broker_that_dies_meanwhile_is_not_counted_as_in_sync(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster takes it for living for a while, and writes would wait for it."""
+    operator = lost(estates)
+    look = SeeWritable.perform
+
+    def dies_before(self: SeeWritable, run: Running) -> Outcome[Nothing]:
+        place = operator.estate.clusters["main"]
+        broker = next(one for one in place.brokers.values() if one.state == "up")
+        broker.state, broker.changed_at_s = "gone", place.now_s
+        return look(self, run)
+
+    monkeypatch.setattr(SeeWritable, "perform", dies_before)
+    result = operator.go_on_without("dc1", lower_min_insync=("all",))
+    assert result.outcome == "incomplete"
+    assert "see-writable failed: too few replicas in sync" in result.reason
 
 
 def test_what_somebody_has_changed_since_is_left_and_named(estates: Estates) -> None:

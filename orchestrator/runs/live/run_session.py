@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ClusterError, DcctlError
 from orchestrator.ports.clock import Clock
+from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import Access, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.hooks import OwnPlaybooks
 from orchestrator.runs.live.servers import Servers
@@ -22,6 +23,7 @@ from orchestrator.topology.model import Topology
 P = TypeVar("P")
 _POLL_S = 0.1
 _LOG_END_TIMEOUT_S = 3.0
+_PROBE_TIMEOUT_S = 1.0
 
 
 class RunSession:
@@ -71,6 +73,10 @@ class RunSession:
             if name not in made:
                 made[name] = make(self.topology, name)
             return made[name]
+
+    def listening(self, addresses: Iterable[str]) -> dict[str, Listening]:
+        """For each `host:port`: does it take a connection, refuse it, or not answer within a second?"""
+        return self.servers.listening(dict.fromkeys(addresses), _PROBE_TIMEOUT_S)
 
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""
