@@ -47,9 +47,9 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         console.print(f"  [bold]then[/]  {escape(row['said'])}")
     count = len(plan.steps)
     parts = escape(parts_in_words(plan.in_order()))
-    steps = (
-        f"{count} step{'s' if count != 1 else ''}: {parts}" if count else "none while these gates are closed"
-    )
+    steps = f"{count} step{'s' if count != 1 else ''}: {parts}"
+    if not count:
+        steps = "nothing is left to be done" if plan.is_allowed else "none while a gate is closed"
     console.print(f"  [bold]plan[/]  {steps}")
     if full:
         _print_steps(plan, console)
