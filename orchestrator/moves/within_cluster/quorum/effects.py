@@ -158,7 +158,7 @@ class StopVoters(
         if left:
             return Partial(
                 f"nothing is known of {_told(seen, left)}; resume once a host tells of them, or abort: "
-                "the command, given anew, decides afresh which voters take part"
+                "the command, given again, decides afresh which voters take part"
             )
         running = [name for name, voter in seen.voters.items() if voter.runs]
         if running:
@@ -195,7 +195,7 @@ class StopVoters(
         if forced is not None and (changed := _changed(seen, forced.files)):
             return Partial(
                 f"not started: the files of {listed(changed)} are those of a quorum that is still to be "
-                "formed, and whoever has most has to begin; the command, given anew, goes on with it"
+                "formed, and whoever has most has to begin; the command, given again, goes on with it"
             )
         seen = hosts.start(
             self.sites,
