@@ -24,7 +24,7 @@ from orchestrator.runs.plan import Plan, RunEvent
 from orchestrator.runs.prices import LEFT_BEHIND, loss_allowed, price_in_words
 from orchestrator.runs.way_back import stands_for_good, ways_out
 from orchestrator.runs.where_now import held_afterwards, where_now
-from orchestrator.wording import and_n_more
+from orchestrator.wording import and_n_more, plural
 
 T = TypeVar("T")
 # Lines of steps under way; more of them are counted.
@@ -45,10 +45,9 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         console.print(f"  [bold]lost[/]  {escape(row['said'])}")
     for row in plan.facts.get("margin", ()):
         console.print(f"  [bold]then[/]  {escape(row['said'])}")
-    count = len(plan.steps)
-    parts = escape(parts_in_words(plan.in_order()))
-    steps = f"{count} step{'s' if count != 1 else ''}: {parts}"
-    if not count:
+    if plan.steps:
+        steps = f"{plural(len(plan.steps), 'step')}: {escape(parts_in_words(plan.in_order()))}"
+    else:
         steps = "nothing is left to be done" if plan.is_allowed else "none while a gate is closed"
     console.print(f"  [bold]plan[/]  {steps}")
     if full:

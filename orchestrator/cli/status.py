@@ -48,12 +48,12 @@ def status(
         render=lambda console: render_status(found, console, topology.consumers, full=full),
     )
     if check:
-        lost = [row for cluster in found["clusters"] for row in cluster["if_lost"]]
-        status_now = readiness([*found["mirrors"], *found["places"], *lost])
-        is_silent = any(cluster["partitions"] is None for cluster in found["clusters"])
-        if any(map(has_no_quorum, found["clusters"])):
-            status_now = 4
-        raise typer.Exit(status_now or (7 if is_silent else 0))
+        clusters = found["clusters"]
+        if any(map(has_no_quorum, clusters)):
+            raise typer.Exit(4)
+        lost = [row for cluster in clusters for row in cluster["if_lost"]]
+        is_silent = any(cluster["partitions"] is None for cluster in clusters)
+        raise typer.Exit(readiness([*found["mirrors"], *found["places"], *lost]) or (7 if is_silent else 0))
 
 
 def _of_voters(row: Mapping[str, Any]) -> str:

@@ -122,16 +122,21 @@ def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
     """The same for a data centre. Of a rack or a server that is attested to be down no failover is made."""
     if name in topology.datacenters:
         return
-    option, known = f"{said} {name}", ", ".join(topology.datacenters)
+    known = ", ".join(topology.datacenters)
     if "," in name:
         problem = f"is no data centre; the file has: {known}"
-        raise UsageError(option, problem, f"give {said} once for each of several")
+        raise UsageError(f"{said} {name}", problem, f"give {said} once for each of several")
     if not name:
         raise UsageError(said, "the name is empty", f"the file has: {known}")
     places = {place for server in servers_of(topology) for place in server.places}
     part = next((place for place in sorted(places) if name in {place, place.rpartition("/")[2]}), None)
-    if part is None:
-        raise UsageError(option, f"there is no such data centre; the file has: {known}")
+    if part is not None:
+        raise _a_part(part, name, said, known)
+    _refuse_unknown(name, said, "data centre", topology.datacenters)
+
+
+def _a_part(part: str, name: str, said: str, known: str) -> UsageError:
+    """For `name`, which means a rack or a server."""
     problem = f"{'is' if part == name else f'means {part},'} a part of a data centre"
     hint = f"name a whole one: {known}"
     if said == "--attest-down":
@@ -143,7 +148,7 @@ def refuse_unknown_site(topology: Topology, name: str, said: str) -> None:
             f"dcctl status FILE tells what waits now; dcctl explain FILE --lose {part} what its loss means "
             "(of several at once: --lose A,B)"
         )
-    raise UsageError(option, problem, hint)
+    return UsageError(f"{said} {name}", problem, hint)
 
 
 def _refuse_unknown(name: str, said: str, kind: str, known: Collection[str]) -> None:

@@ -97,7 +97,7 @@ def asked_anew(call: Callable[P, T]) -> Callable[P, T]:
                 return call(*given.args, **given.kwargs)
             except ClusterError as error:
                 left_s = deadline - time.monotonic()
-                if error.code not in {BROKER_GONE, "_TIMED_OUT"} or left_s <= _ANEW_AFTER_S:
+                if error.code not in _ASKED_ANEW or left_s <= _ANEW_AFTER_S:
                     raise
             given.arguments["timeout_s"] = left_s
             time.sleep(_ANEW_AFTER_S)
@@ -126,6 +126,7 @@ It gives such brokers up since 2.10, with what it had asked of them. They were f
 asked so soon after their start that not every other broker knew them.
 """
 LATE = ("_TIMED_OUT", "_TRANSPORT", BROKER_GONE)
+_ASKED_ANEW = ("_TIMED_OUT", BROKER_GONE)
 """Codes of what was not answered, and may have been done."""
 TOO_FEW_BROKERS = "INVALID_REPLICATION_FACTOR"
 """What a topic is refused with that has more replicas than the controller knows brokers."""

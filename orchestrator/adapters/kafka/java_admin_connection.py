@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +54,12 @@ class JavaSession:
         """The package of the Admin's own classes."""
         return self.java.org.apache.kafka.clients.admin
 
+    def end(self) -> None:
+        """End the connections to the cluster, if the process still runs."""
+        if self.jvm.is_alive:
+            with suppress(Py4JError, OSError):
+                self.admin.close(self.java.java.time.Duration.ZERO)
+
     def options(self, call: str, timeout_s: float) -> Any:
         """`<call>Options` with the deadline."""
         return getattr(self.classes, f"{call}Options")().timeoutMs(round(timeout_s * 1000))
@@ -91,7 +97,7 @@ class JavaConnection:
         }
         self._guard = threading.Lock()
         self._session: JavaSession | None = None
-        self._at_end: Callable[[], object] = _nothing
+        self._at_end = weakref.finalize(self, _nothing)
 
     @property
     def subject(self) -> str:
@@ -121,8 +127,8 @@ class JavaConnection:
                         self._session = JavaSession(jvm, admin, jvm.bulk)
                         # Whoever forgets to close it would leave Kafka's thread behind, which looks for
                         # brokers that are gone for as long as the process lives.
-                        self._at_end = at_end = weakref.finalize(self, _end, self._session)
-                        at_end.atexit = False
+                        self._at_end = weakref.finalize(self, self._session.end)
+                        self._at_end.atexit = False
                 except ClusterError as error:
                     # Kafka repeats a setting that it refuses, which may be the one with the secret.
                     shown = _JAAS_SECRET.sub(r'\1="…"', error.problem)
@@ -140,12 +146,6 @@ class JavaConnection:
 
 def _nothing() -> None:
     """Of a connection that was never opened."""
-
-
-def _end(session: JavaSession) -> None:
-    if session.jvm.is_alive:
-        with suppress(Py4JError, OSError):
-            session.admin.close(session.java.java.time.Duration.ZERO)
 
 
 def partition_of(text: str) -> TopicPartition:

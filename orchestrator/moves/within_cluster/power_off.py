@@ -39,7 +39,7 @@ from orchestrator.moves.within_cluster.planning import (
 from orchestrator.moves.within_cluster.power_off_gates import servers_told, writes_go_on
 from orchestrator.moves.within_cluster.quorum.gates import UNSUPPORTED, gates_of_voters, lost_site_silent
 from orchestrator.moves.within_cluster.quorum.steps import survivors_of
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum
 from orchestrator.moves.within_cluster.requests import EvacuateRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
@@ -114,9 +114,7 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
     rows = listed(f"{name} {its.min_insync[name]} → {wanted}" for name, wanted in its.to_lower.items())
     said = f"; min.insync.replicas lowered: {rows}" if its.to_lower else ""
     kept = sorted(its.survivors.voters)
-    if its.forms:
-        who = listed(kept) or "whichever voters are left elsewhere"
-        said += f"; {who} become its whole metadata quorum"
+    said += become_the_quorum(kept) if its.forms else ""
     said += its.gone.said
     stops = f", and stop its servers: {listed(servers)}" if servers else ""
     facts: dict[str, Any] = {

@@ -39,7 +39,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     lost_site_silent,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, going_on
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -200,8 +200,7 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     """
     rows = listed(f"{name} {min_insync[name]} → {wanted}" for name, wanted in way.to_lower.items())
     ids = listed(str(voter.number) for voter in way.dropped)
-    kept = listed(sorted(way.voters.voters)) or "whichever voters are left elsewhere"
-    said = f"; {kept} become its whole metadata quorum" if way.forms else ""
+    said = become_the_quorum(way.voters.voters) if way.forms else ""
     if out := listed(left_out_in_words(way.left_out)):
         said += f", without {out}" if way.forms else f"; its quorum is without {out}"
     said += f"; dead voters are taken out of its quorum: {ids}" if ids else ""

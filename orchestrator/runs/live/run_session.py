@@ -14,7 +14,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.ports.hosts import Listening
 from orchestrator.ports.servers import Access, Kafka, LogEnds, ReplicaEnds
 from orchestrator.runs.hooks import OwnPlaybooks
-from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.servers import PROBE_TIMEOUT_S, Servers
 from orchestrator.runs.plan import RunEvent
 from orchestrator.runs.ports import Clusters, EstateRecord, Pools, port_of
 from orchestrator.runs.word import V, Word
@@ -23,7 +23,6 @@ from orchestrator.topology.model import Topology
 P = TypeVar("P")
 _POLL_S = 0.1
 _LOG_END_TIMEOUT_S = 3.0
-_PROBE_TIMEOUT_S = 1.0
 
 
 class RunSession:
@@ -76,7 +75,7 @@ class RunSession:
 
     def listening(self, addresses: Iterable[str]) -> dict[str, Listening]:
         """For each `host:port`: does it take a connection, refuse it, or not answer within a second?"""
-        return self.servers.listening(dict.fromkeys(addresses), _PROBE_TIMEOUT_S)
+        return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 
     def log_end_reader(self, name: str) -> LogEnds:
         """Who asks where the logs of one cluster really end. To be closed by whoever asked for it."""

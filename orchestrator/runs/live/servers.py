@@ -21,6 +21,9 @@ from orchestrator.topology.model import Topology
 
 P = TypeVar("P")
 
+PROBE_TIMEOUT_S = 1.0
+"""How long `Servers.listening` waits for a server that may be gone."""
+
 
 class Playbooks(Protocol):
     """Hosts of applications; see `adapters.ansible`."""

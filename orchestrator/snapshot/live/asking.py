@@ -13,7 +13,7 @@ from orchestrator.ports.clock import Clock
 from orchestrator.ports.part import Part
 from orchestrator.ports.servers import Access, Kafka
 from orchestrator.runs.guards import GuardSaid, kept_closed
-from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.servers import PROBE_TIMEOUT_S, Servers
 from orchestrator.snapshot.observation import AccessState, SourceProbe
 from orchestrator.topology.model import Topology
 
@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 # A cluster that does not name its brokers in this time is asked nothing else: a refusal has to come soon.
 REACHED_WITHIN_S = 7.0
-PROBE_TIMEOUT_S = 1.0
 METADATA_TIMEOUT_S = 3.0
 
 

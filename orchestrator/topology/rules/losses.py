@@ -61,7 +61,7 @@ def site_loss(topology: Topology) -> Iterator[Finding]:
             for topic, answer in told.topics.items():
                 if answer.acked_records in ("at-risk", "lost"):
                     at_risk.setdefault((cluster, topic), []).append(fate.lost[0])
-    index_of = {(topic.cluster, topic.name): index for index, topic in enumerate(topology.topics)}
+    index_of = _indexes(topology)
     for (cluster, name), sites in at_risk.items():
         index = index_of.get((cluster, name))
         if index is None:
@@ -98,7 +98,7 @@ def rack_loss(topology: Topology) -> Iterator[Finding]:
     for cluster, racks in deciding.items():
         message = f"the loss of {_either(racks)} stops the quorum of `{cluster}`"
         yield Finding(("clusters", cluster, "nodes"), message, "no rack may have half of the voters or more")
-    index_of = {(topic.cluster, topic.name): index for index, topic in enumerate(topology.topics)}
+    index_of = _indexes(topology)
     for (cluster, name, harm), racks in harmed.items():
         index = index_of.get((cluster, name))
         path: Path = ("clusters", cluster, "internal_topics", name) if index is None else ("topics", index)
@@ -110,7 +110,9 @@ def rack_loss(topology: Topology) -> Iterator[Finding]:
         yield Finding(path, f"the loss of {_either(racks)} {harm} `{name}`", hint)
 
 
-_LOSES, _WAITS = "may lose acknowledged records of", "stops writes with acks=all to"
+def _indexes(topology: Topology) -> dict[tuple[str, str], int]:
+    """Where each topic stands in the file, by its cluster and name. Kafka's own stand with the cluster."""
+    return {(topic.cluster, topic.name): index for index, topic in enumerate(topology.topics)}
 
 
 def _either(sites: list[str]) -> str:
@@ -196,6 +198,7 @@ def objectives_in_budget(topology: Topology) -> Iterator[Finding]:
             yield Finding(("failover", "objectives", key), message, hint)
 
 
+_LOSES, _WAITS = "may lose acknowledged records of", "stops writes with acks=all to"
 _YOUNGEST_S = 1.0
 _LONGEST_QUIET_S = 86_400.0
 

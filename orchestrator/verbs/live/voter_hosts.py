@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from orchestrator.errors import PlaybookError
 from orchestrator.ports.hosts import HostsTold
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
-from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S
+from orchestrator.runs.live.servers import PROBE_TIMEOUT_S
 from orchestrator.verbs.live.asked_hosts import AskedHosts
 
 _PLAYBOOK = "voters.yml"

@@ -41,9 +41,9 @@ from orchestrator.replication.mirror_ref import MirrorRef, ref_to
 from orchestrator.runs.coordination_state import CoordinationState
 from orchestrator.runs.engine import OnEvent
 from orchestrator.runs.live.procedure import Approve, OnPlan, preview, run_procedure
-from orchestrator.runs.live.servers import Servers
+from orchestrator.runs.live.servers import PROBE_TIMEOUT_S, Servers
 from orchestrator.runs.plan import GateResult, Plan, RunEvent
-from orchestrator.snapshot.live.asking import PROBE_TIMEOUT_S, REACHED_WITHIN_S, asked, once_answered
+from orchestrator.snapshot.live.asking import REACHED_WITHIN_S, asked, once_answered
 from orchestrator.snapshot.snapshot import ClusterView, MirrorView, Snapshot
 from orchestrator.topology.model import Topology
 from orchestrator.verbs.live.client_hosts import client_hosts

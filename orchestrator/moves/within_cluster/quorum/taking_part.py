@@ -112,6 +112,12 @@ def spared(taking_part: TakingPart) -> str:
     return f"{plural(spare, 'further failure')} survived" if spare else "one more that fails stops it"
 
 
+def become_the_quorum(voters: Iterable[str]) -> str:
+    """What is said of voters that are to be the whole quorum, behind a sentence; also where none is known."""
+    who = listed(sorted(voters)) or "whichever voters are left elsewhere"
+    return f"; {who} become its whole metadata quorum"
+
+
 def _has_reserve(described: Cluster) -> bool:
     is_grouped = described.metadata == "zookeeper" and described.quorum == "hierarchical"
     return is_grouped and described.voters == "static"
