@@ -41,6 +41,13 @@ def run_request(
     )
 
 
+_INSTEAD = {
+    "--to": "without --to the brokers at the cluster's other sites go on",
+    "--attest-degraded": "evacuate a site that is sick and not down: dcctl switchover FILE --evacuate DC, and "
+    "--power-off to stop its servers; refused there: switch it off by its power, then --attest-down DC",
+}
+
+
 def refuse_mirror_options(verb: str, given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for an option about mirrors, of a verb within a cluster."""
     from orchestrator.errors import UsageError
@@ -48,4 +55,4 @@ def refuse_mirror_options(verb: str, given: Mapping[str, Any]) -> None:
     for option, value in given.items():
         if value:
             problem = f"is about moves along mirrors: this {verb} is within a cluster"
-            raise UsageError(option, problem, "docs/stretched.md says what it does")
+            raise UsageError(option, problem, _INSTEAD.get(option, "docs/stretched.md says what it does"))

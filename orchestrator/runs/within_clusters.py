@@ -1,4 +1,6 @@
-"""What stands changed within clusters for a while: sites put last, settings lowered. Pure."""
+"""What stands changed within clusters for a while: sites put last or off, settings lowered, quorums without
+lost voters, services disabled, applications elsewhere, mirrors halted. Pure.
+"""
 
 from __future__ import annotations
 

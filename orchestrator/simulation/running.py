@@ -8,9 +8,11 @@ from pathlib import Path
 
 from orchestrator.adapters.kafka import KafkaCluster
 from orchestrator.errors import CoordinationError, SimulationError
+from orchestrator.moves.within_cluster.margin import decides_with
+from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.live.coordination import coordination_connection
 from orchestrator.runs.live.estate_record import written_facts
-from orchestrator.runs.within_clusters import SITE_FACTS, sites_off
+from orchestrator.runs.within_clusters import QUORUM_FACTS, SITE_FACTS, Quorum, quorums, sites_off
 from orchestrator.simulation.addresses import OPERATOR, Address, bootstrap
 from orchestrator.simulation.backend import Backend, Host, Machines, backend_named
 from orchestrator.simulation.completion import topology_completed, topology_text
@@ -18,7 +20,6 @@ from orchestrator.simulation.credentials import librdkafka_client, user_of
 from orchestrator.simulation.crew import Crew, OnProgress
 from orchestrator.simulation.estate import COORDINATION, Estate, Server, planned_estate
 from orchestrator.simulation.folders import Folders, simulations_folder
-from orchestrator.simulation.quorums import has_quorum
 from orchestrator.simulation.readiness import (
     await_brokers,
     await_in_sync,
@@ -171,14 +172,13 @@ class Simulation:
         """
         crew = Crew(dc, on_progress, timeout_s)
         live = [site for site in self.sites if self.sites[site].state == "up"]
-        here = {
-            name: cluster for name, cluster in self.topology.clusters.items() if dc in cluster.datacenters
-        }
-        off = self._sites_off()
+        here = [name for name, cluster in self.topology.clusters.items() if dc in cluster.datacenters]
+        facts = self._facts()
+        off, formed = sites_off(facts), quorums(facts)
         waiting = {
             name: "has no quorum before another site is up"
-            for name, cluster in here.items()
-            if not has_quorum(cluster, live)
+            for name in here
+            if not decides_with(self.topology, name, live, formed.get(name, Quorum()))
         }
         waiting |= {
             name: f"is held by its guards: {put_back_command(name)}"
@@ -189,14 +189,14 @@ class Simulation:
         crew.run([partial(self._await_cluster, crew, name, dc, live) for name in can_serve])
         return waiting
 
-    def _sites_off(self) -> dict[str, tuple[str, ...]]:
-        """By cluster the sites that its guards keep off; none where nobody tells."""
+    def _facts(self) -> tuple[Fact, ...]:
+        """What the ensemble has of sites that are off and of quorums; none where nobody tells."""
         coordination = coordination_connection(self.topology)
         try:
             coordination.open()
-            return sites_off(written_facts(coordination, self.topology.name, SITE_FACTS))
+            return written_facts(coordination, self.topology.name, (*SITE_FACTS, *QUORUM_FACTS))
         except CoordinationError:
-            return {}
+            return ()
         finally:
             coordination.close()
 

@@ -137,7 +137,7 @@ def said_by(host, port):
         return {"runs": None, "leads": None}
     mode = re.search(rb"^Mode: (\w+)", said, re.MULTILINE)
     leads = {b"leader": True, b"follower": False, b"standalone": True}.get(mode[1]) if mode else None
-    return {"runs": True, "leads": leads, "has_leader": leads is not None}
+    return {"runs": True, "leads": leads}
 
 
 def newest(folder, prefix):
@@ -198,7 +198,6 @@ def kraft(values):
         return found
     leader = state.get("leaderId", -1)
     found["leader_epoch"] = state.get("leaderEpoch", -1)
-    found["has_leader"] = leader >= 0
     found["leads"] = leader == found["id"] if leader >= 0 else None
     return found
 
@@ -248,7 +247,7 @@ def looked_at(servers):
 def knows_leader(found, newer_than):
     """Whether a server runs and knows a leader; in KRaft since a later epoch: its file keeps the last."""
     is_new = found.get("kind") == "zookeeper" or found.get("leader_epoch", -1) > newer_than
-    return bool(found.get("runs")) and bool(found.get("has_leader")) and is_new
+    return bool(found.get("runs")) and found.get("leads") is not None and is_new
 
 
 def main():

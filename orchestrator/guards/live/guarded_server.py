@@ -46,7 +46,7 @@ from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
 _TICK_S = 0.2
-# As `playbooks/library/dcctl_voters.py` reads them.
+# As `playbooks/module_utils/dcctl_log_files.py` reads them: a test compares the two.
 _VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
 _ANSWER_TIMEOUT_S = 3.0
 

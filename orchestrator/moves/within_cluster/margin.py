@@ -185,6 +185,13 @@ def control_plane_now(topology: Topology, cluster: str, voting: Voting) -> Contr
     return control_plane_after(described, every, Loss((), frozenset(down)))[0]
 
 
+def decides_with(topology: Topology, cluster: str, sites: Collection[str], quorum: Quorum) -> bool:
+    """Whether the voters at these sites, all of them up and no others, can change metadata."""
+    its = deciding(topology, cluster, quorum)
+    voting = {dc: count for dc, count in voters_by_site(its.clusters[cluster]).items() if dc in sites}
+    return control_plane_now(its, cluster, voting) == "continues"
+
+
 def margin_now(
     topology: Topology,
     cluster: str,

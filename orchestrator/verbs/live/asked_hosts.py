@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,12 +34,15 @@ class AskedHosts:
         if not self._topology.inventory:
             problem = "the topology file names no inventory: the hosts of servers cannot be reached"
             raise PlaybookError(f"playbook {playbook}", problem, "inventory: PATH in the topology file")
-        with tempfile.TemporaryDirectory(prefix="dcctl-hosts-") as scratch:
-            return self._servers.playbooks.ask(
-                playbook,
-                inventory=Path(self._topology.inventory),
-                variables={"datacenters": list(sites), **doing},
-                folder=(self._folder or Path(scratch)) / "playbooks" / name,
-                timeout_s=timeout_s,
-                is_cancelled=self._is_cancelled,
-            )
+        folder = self._folder or Path(tempfile.mkdtemp(prefix="dcctl-hosts-"))
+        told = self._servers.playbooks.ask(
+            playbook,
+            inventory=Path(self._topology.inventory),
+            variables={"datacenters": list(sites), **doing},
+            folder=folder / "playbooks" / name,
+            timeout_s=timeout_s,
+            is_cancelled=self._is_cancelled,
+        )
+        if self._folder is None:  # kept where the play has failed: the error names its log
+            shutil.rmtree(folder, ignore_errors=True)
+        return told
