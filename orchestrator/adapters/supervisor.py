@@ -143,10 +143,14 @@ class Supervisor:
 
     def stop(self, names: Sequence[str]) -> None:
         """Stop programs side by side and wait until each has ended; one that does not run is left alone."""
-        for name in names:
-            self._call("supervisor.stopProcess", name, False, accepted=_NOT_RUNNING)
+        self.begin_stop(names)
         while any(self.states().get(name) in ("RUNNING", "STARTING", "STOPPING") for name in names):
             time.sleep(_POLL_S)
+
+    def begin_stop(self, names: Sequence[str]) -> None:
+        """The same without waiting for them."""
+        for name in names:
+            self._call("supervisor.stopProcess", name, False, accepted=_NOT_RUNNING)
 
     def states(self) -> dict[str, str]:
         """State of each program as supervisord names it: RUNNING, STOPPED, EXITED, FATAL, …"""

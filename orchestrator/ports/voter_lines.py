@@ -1,4 +1,4 @@
-"""Which voters the configuration of a server names: `zoo.cfg` and `server.properties`. Pure."""
+"""What the configuration of a server says: `zoo.cfg` and `server.properties`; which voters it names. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from collections.abc import Iterable
 SERVER = re.compile(r"\s*server\.(\d+)\s*[=:]")
 GROUPING = re.compile(r"\s*(group|weight)\.(\d+)\s*[=:]\s*(.*)")
 LIST = re.compile(r"(\s*controller\.quorum\.voters\s*[=:]\s*)(.*)")
+
+# A test compares it with the one of `playbooks/module_utils/dcctl_log_files.py`, which hosts get.
+_VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
+
+
+def values_of(text: str) -> dict[str, str]:
+    """The settings of a file; a later one of the same name counts."""
+    return {match[1]: match[2] for match in map(_VALUE.match, text.splitlines()) if match}
 
 
 def voters_in(lines: Iterable[str]) -> dict[int, str]:

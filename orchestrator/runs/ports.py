@@ -40,10 +40,11 @@ class EstateRecord(Protocol):
     def write(self, body: Body) -> None:
         """Write a fact; once is enough. By this run a newer one about the same replaces the older one."""
 
-    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None, leaving: Body | None = None) -> None:
         """Take this run's facts of a kind back; what was written before counts again.
 
-        `like`: only those about the same as this one.
+        `like`: only those about the same as this one. `leaving`: the fact that holds from then on in their
+        place, written together with that.
         """
 
     def find(self, kind: type[B], *, like: B | None = None) -> B | None:

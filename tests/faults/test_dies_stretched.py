@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import SimulationError
 from orchestrator.simulation.as_before import as_it_stands
 from orchestrator.simulation.estate import Server
 from orchestrator.simulation.running import Simulation
@@ -63,10 +61,6 @@ def _dies(estate: Estate, server: Server, step: str, *words: str) -> str:
         while process.poll() is None and host.states().get(server.program) != "RUNNING":
             time.sleep(0.1)
         host.kill([server.program])
-        with suppress(
-            SimulationError
-        ):  # brokers of ZooKeeper mode are started again by their service manager
-            host.stop([server.program])
         _, said = process.communicate(timeout=_RUN_S)
     assert process.returncode in {_INCOMPLETE, _UNKNOWN}, (step, process.returncode, said)
     print(f"{server.program} dies at {step}: {process.returncode}, {_last(said)}", file=sys.__stderr__)

@@ -122,7 +122,8 @@ class World(CrashingJournal):
             self._record("run-1", body)
             self.point()
 
-    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None, leaving: Body | None = None) -> None:
+        assert leaving is None
         for fact in self._own(kind, like):
             self.point()
             self._record("run-1", Withdrawn(number=fact.number))

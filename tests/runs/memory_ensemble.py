@@ -17,6 +17,8 @@ class MemoryEnsemble(Coordination):
     def __init__(self) -> None:
         super().__init__("127.0.0.1:1")
         self.nodes: dict[str, bytes] = {}
+        self.transactions: list[int] = []
+        """How many nodes each has made."""
         self.is_lock_held = True
 
     def open(self, timeout_s: float = 5.0) -> None: ...
@@ -71,6 +73,7 @@ class MemoryLock(HeldLock):
     def create_all(self, nodes: Mapping[str, bytes]) -> None:
         assert all(self._ensemble.nodes.get(path) in (None, value) for path, value in nodes.items())
         self._ensemble.nodes |= nodes
+        self._ensemble.transactions.append(len(nodes))
 
     def remove(self, path: str) -> None:
         self._ensemble.nodes.pop(path, None)

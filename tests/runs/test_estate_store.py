@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import CoordinationError
+from orchestrator.ports.services import ServiceState
 from orchestrator.runs.estate_record import (
     LogsAtDeparture,
     PrimaryMoved,
@@ -19,17 +20,20 @@ from orchestrator.runs.estate_record import (
     logs_at_departure,
     rows,
 )
+from orchestrator.runs.facts_within_clusters import ServicesStopped
 from orchestrator.runs.live.estate_facts import begun_runs, old_primary_path, read_facts, read_primaries
 from orchestrator.runs.live.estate_record import FactName, estate_path, fact_names
 from orchestrator.runs.live.estate_store import EnsembleRecord
 from orchestrator.runs.live.uncoordinated import LocalRecord
 from orchestrator.runs.plan import RunEvent
 from orchestrator.runs.primaries import PrimaryRecord
+from orchestrator.runs.within_clusters import stopped_services
 from orchestrator.snapshot.back_starts import back_starts
 from orchestrator.values import TopicPartition
 from tests.runs.memory_ensemble import MemoryEnsemble, MemoryLock, a_record, write_run
 
 ABOUT = {"verb": "failback", "source": "east", "target": "west"}
+_RAN = ServiceState(site="dc1", is_running=True, is_enabled=True)
 EAST = PrimaryMoved(home="west", primary="east", topics=("orders",))
 
 
@@ -203,6 +207,25 @@ def test_a_run_finds_and_withdraws_its_own_facts_and_no_others(
         assert back_starts(read_facts(ensemble, "t"), "west", "east").recorded == {
             TopicPartition("orders", 0): 5
         }
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_is_left_of_a_fact_takes_its_place_in_one_write(
+    alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who dies in the middle of an undo has lost nothing of it."""
+    monkeypatch.setenv("DCCTL_STATE_DIR", str(tmp_path))
+    (tmp_path / "alone" / "t").mkdir(parents=True)
+    ensemble = MemoryEnsemble()
+    record = LocalRecord("t", "mine") if alone else store(ensemble, "mine")
+    both = ServicesStopped(cluster="main", before={"broker-1": _RAN, "broker-2": _RAN})
+    one = ServicesStopped(cluster="main", before={"broker-1": _RAN})
+    record.write(both)
+    record.withdraw(ServicesStopped, like=both, leaving=one)
+    assert record.find(ServicesStopped, like=both) == one
+    if not alone:
+        assert stopped_services(read_facts(ensemble, "t")) == {"main": {"broker-1": _RAN}}
+        assert ensemble.transactions[-1] == 2
 
 
 @pytest.mark.parametrize("alone", [False, True])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.errors import GateRefusedError
+from orchestrator.ports.voters import VotersSeen
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
 from tests.twin.conftest import Estates
@@ -188,6 +190,75 @@ def test_a_lost_voter_that_answers_keeps_the_others_from_being_started(estates: 
     with pytest.raises(GateRefusedError, match="lost-site-off refused"):
         operator.resume()
     stood_alone(operator)
+
+
+@BOTH
+def test_voters_that_listen_late_are_awaited_where_they_are_started_again(
+    estates: Estates, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server takes connections some seconds after its service manager has started it."""
+    operator = lost(estates, mode)
+    killed(operator, there, "stop voter", 2)
+    _not_listening_yet(monkeypatch, "dc2")
+    assert operator.abort().outcome == "undone"
+
+
+@BOTH
+def test_voters_that_their_guards_hold_are_not_awaited(
+    estates: Estates, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Returned ones, as long as the quorum without them stands."""
+    operator = returned(estates, mode)
+    killed(operator, back, "stop voter", 4)
+    _not_listening_yet(monkeypatch, "dc1")
+    monkeypatch.setattr(HostsOfVoters, "read", _held(HostsOfVoters.read, "dc1"))
+    assert operator.abort().outcome == "undone"
+    stood_alone(operator)
+
+
+def _not_listening_yet(monkeypatch: pytest.MonkeyPatch, site: str) -> None:
+    monkeypatch.setattr(HostsOfVoters, "start", _held(HostsOfVoters.start, site))
+
+
+def _held(asked: Callable[..., VotersSeen], site: str) -> Callable[..., VotersSeen]:
+    """No voter of the site takes connections."""
+
+    def seen(*args: object, **kwargs: object) -> VotersSeen:
+        found = asked(*args, **kwargs)
+        voters = {
+            name: replace(voter, runs=False) if voter.site == site else voter
+            for name, voter in found.voters.items()
+        }
+        return replace(found, voters=voters)
+
+    return seen
+
+
+@BOTH
+def test_what_a_formed_quorum_rests_on_can_be_left_standing(estates: Estates, mode: str) -> None:
+    """A topic takes no writes, and the person lets the quorum stand: its voters run, and go on doing so."""
+    operator = lost(estates, mode)
+    operator.estate.clusters["main"].create_topic("other", 2, 4, {KEY: "3"})
+    operator.estate.record.harm_where(lambda entry: entry.step == "lower-min-insync", "fails")
+    assert there(operator).outcome == "incomplete"
+    operator.estate.record.heal()
+    assert operator.abort(leave=("form-quorum",)).outcome == "incomplete"
+    said = [event.message for event in operator.events if event.step == "stop-voters"][-1]
+    assert said.startswith("started again")
+    stood_alone(operator)
+
+
+@BOTH
+def test_who_asks_anew_knows_the_lost_voters_though_files_are_short_already(
+    estates: Estates, mode: str
+) -> None:
+    """The other survivors are not started while one of them answers."""
+    operator = lost(estates, mode)
+    killed(operator, there, "start voter", 1)
+    assert there(operator).outcome == "ok"
+    assert operator.plan is not None
+    lost_ones = {step.id: step.arguments["lost"] for step in operator.plan.steps if "lost" in step.arguments}
+    assert lost_ones["start-rest"] == lost_ones["form-quorum"] != []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
 import subprocess
@@ -36,7 +35,7 @@ from orchestrator.guards.site_guard import (
     site_word,
     without_answer,
 )
-from orchestrator.ports.voter_lines import voters_in
+from orchestrator.ports.voter_lines import values_of, voters_in
 from orchestrator.runs.estate_record import Fact
 from orchestrator.runs.guards import SiteGuardSaid
 from orchestrator.runs.live.coordination import coordination_connection
@@ -46,8 +45,6 @@ from orchestrator.topology.loading import load_topology
 from orchestrator.topology.model import Topology
 
 _TICK_S = 0.2
-# As `playbooks/module_utils/dcctl_log_files.py` reads them: a test compares the two.
-_VALUE = re.compile(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$")
 _ANSWER_TIMEOUT_S = 3.0
 
 
@@ -191,7 +188,7 @@ def _described(guarded: Guarded) -> SiteServer:
 
     Raises `OSError` where that cannot be read, `ValueError` and `KeyError` where it has no id.
     """
-    values = _values(guarded.config)
+    values = values_of(guarded.config.read_text(encoding="utf-8"))
     roles = [role.strip() for role in values.get("process.roles", "").split(",")]
     lists = Path(values.get("dynamicConfigFile") or guarded.config)
     voter = None
@@ -205,11 +202,6 @@ def _described(guarded: Guarded) -> SiteServer:
         voter=voter,
         voters=frozenset(voters_in(lists.read_text(encoding="utf-8").splitlines())),
     )
-
-
-def _values(file: Path) -> dict[str, str]:
-    found = map(_VALUE.match, file.read_text(encoding="utf-8").splitlines())
-    return {match[1]: match[2] for match in found if match}
 
 
 def _word_of_a_person(config: Path) -> str:

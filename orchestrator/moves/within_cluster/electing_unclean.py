@@ -9,7 +9,15 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from orchestrator.errors import ClusterError
 from orchestrator.moves.results import LeadersChosen
 from orchestrator.moves.within_cluster.batches import asked_for
-from orchestrator.moves.within_cluster.order import Assigned, Replicas, assigned, orders_of, restored
+from orchestrator.moves.within_cluster.order import (
+    Assigned,
+    Replicas,
+    assigned,
+    not_seen,
+    orders_of,
+    restored,
+    unseen_in_words,
+)
 from orchestrator.moves.within_cluster.reordering import awaited, reordered
 from orchestrator.moves.within_cluster.unclean import Ends, choices, led_by_nobody
 from orchestrator.moves.within_cluster.waiting import await_answered
@@ -100,15 +108,17 @@ class PutLongestFirst(
         own = self._own(run)
         if own is None:
             return Done(Nothing())
-        kafka = run.port(Clusters).cluster(self.cluster)
-        moves = restored(kafka.placement(), own.orders)
+        placement = run.port(Clusters).cluster(self.cluster).placement()
+        moves, unseen = restored(placement, own.orders), not_seen(placement, own.orders)
         asked = reordered(run, self.cluster, moves)
         if not isinstance(asked, Done):
             return asked
         if left := _not_standing(run, self.cluster, moves):
             return Partial(f"assignments not put back: {listed(left)}")
-        run.port(EstateRecord).withdraw(LongestFirst, like=own)
-        return Done(Nothing(), f"assignments of {self.cluster} stand as they did")
+        leaving = self._fact({name: own.orders[name] for name in unseen}) if unseen else None
+        run.port(EstateRecord).withdraw(LongestFirst, like=own, leaving=leaving)
+        said = f"assignments of {self.cluster} stand as they did{unseen_in_words(unseen)}"
+        return Done(Nothing(), said)
 
     def _own(self, run: Running) -> LongestFirst | None:
         return run.port(EstateRecord).find(LongestFirst, like=self._fact({}))

@@ -119,5 +119,5 @@ def form_alone(
     with book.section("form a quorum", on_failure="stop"):
         stopped_voters, whole = form_quorum(book, cluster, taking_part, sites, quorum, after=after)
     with book.section("the other voters", on_failure="stop"):
-        start_rest(book, cluster, taking_part, stopped_voters, (whole,))
+        start_rest(book, cluster, taking_part, stopped_voters, quorum, after=whole)
     return [behind(whole, because="without a quorum nobody is elected")]

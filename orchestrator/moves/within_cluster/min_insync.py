@@ -154,8 +154,8 @@ class LowerMinInsync(
             """Brokers find a quorum that has just been formed one by one. Set twice it is the same."""
             nonlocal came_to
             if self._own(run) is None:
-                own = kafka.configs("topic", self.topics)
-                record.write(self._fact({name: own.get(name, {}).get(KEY) for name in self.topics}))
+                own = _told_of_all(kafka, self.topics, kafka.configs("topic", self.topics))
+                record.write(self._fact({name: own[name].get(KEY) for name in self.topics}))
             came_to = _set(run, kafka, {name: str(wanted) for name, wanted in self.topics.items()})
             return True
 
@@ -167,25 +167,36 @@ class LowerMinInsync(
         return _seen(run, self.cluster, {name: str(wanted) for name, wanted in self.topics.items()})
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """What was recorded, of those that have what this run set; then the record is taken back."""
-        own = self._own(run)
+        """What was recorded, of those that have what this run set; then the record is taken back.
+
+        It is left with topics that are not to be seen: a failback finds them once they are.
+        """
+        own, kafka = self._own(run), _kafka(run, self.cluster)
         if own is None:
             return Done(Nothing())
-        back = _back(_kafka(run, self.cluster), own.before, own.lowered)
-        asked = _set(run, _kafka(run, self.cluster), back)
+        asked = _set(run, kafka, _back(kafka, own.before, own.lowered))
         if not isinstance(asked, Done):
             return asked
         left = _left(run, self.cluster, own.before, own.lowered)
         if left:
             return Partial(f"{KEY} not put back: {listed(left)}")
-        run.port(EstateRecord).withdraw(MinInsyncLowered, like=own)
+        leaving = None
+        if unseen := own.before.keys() - kafka.configs("topic", own.before).keys():
+            leaving = replace(
+                own,
+                before={name: own.before[name] for name in unseen},
+                lowered={name: own.lowered[name] for name in unseen},
+            )
+        run.port(EstateRecord).withdraw(MinInsyncLowered, like=own, leaving=leaving)
         return Done(Nothing())
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:
-        """Nothing is recorded any more."""
-        if self._own(run) is not None:
+        """Nothing is recorded any more, but of topics that are not to be seen."""
+        own = self._own(run)
+        before = own.before if own is not None else {}
+        if before.keys() & _kafka(run, self.cluster).configs("topic", before).keys():
             return Failed(f"{KEY} was lowered, and is not back")
-        return Done(Nothing(), f"{KEY} is as it was before the run")
+        return Done(Nothing(), f"{KEY} is as it was before the run{unseen_in_words(sorted(before))}")
 
     def _own(self, run: Running) -> MinInsyncLowered | None:
         return run.port(EstateRecord).find(MinInsyncLowered, like=self._fact({}))
@@ -286,7 +297,8 @@ class SeeWritable(
             answers = run.port(Clusters).listening(addresses.values())
             silent = {broker for broker, address in addresses.items() if answers[address] != "yes"}
             up = replace(placement, living=placement.living - silent)
-            waiting[:] = [name for name in stopped(up, wanted) if name not in self.but_for]
+            lost_since = {tp.topic for tp in set(all_away(up)) - set(unled)}
+            waiting[:] = sorted({*stopped(up, wanted), *lost_since} - set(self.but_for))
             return not waiting
 
         if await_answered(run, is_written, _SETTLED_S, poll_s=_POLL_S):
@@ -302,8 +314,23 @@ class SeeWritable(
 
 
 def in_force(kafka: Kafka, topics: Iterable[str]) -> dict[str, int]:
-    """`min.insync.replicas` by topic, wherever it is set. Raises `ClusterError`."""
-    return {name: int(entries[KEY]) for name, entries in kafka.topic_config(topics).items()}
+    """`min.insync.replicas` by topic, wherever it is set. Raises `ClusterError` where one is not told."""
+    wanted = tuple(topics)
+    found = _told_of_all(kafka, wanted, kafka.topic_config(wanted))
+    return {name: int(entries[KEY]) for name, entries in found.items()}
+
+
+def _told_of_all(
+    kafka: Kafka, topics: Iterable[str], found: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, Mapping[str, str]]:
+    """What was found, if it is of all these topics. A broker that has just started may know none yet."""
+    if missing := sorted(set(topics) - found.keys()):
+        raise ClusterError(
+            kafka.subject,
+            f"the settings of {listed(missing)} are not told, though the topics were there a moment ago",
+            "brokers that have just started do not know all topics yet: give the command again",
+        )
+    return found
 
 
 def _kafka(run: Running, cluster: str) -> Kafka:

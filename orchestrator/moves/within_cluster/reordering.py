@@ -111,12 +111,10 @@ class PutSiteLast(
         elected = elect_preferred(run, self.cluster)
         if not isinstance(elected, Done):
             return Partial("assignments are put back; interrupted before every election was asked for")
-        record = run.port(EstateRecord)
-        record.withdraw(SiteEvacuated, like=own)
         unseen = not_seen(_placement(run, self.cluster), own.orders)
-        if unseen:
-            # A failback finds them once they are to be seen.
-            record.write(self._fact({name: own.orders[name] for name in unseen}))
+        # A failback finds them once they are to be seen.
+        leaving = self._fact({name: own.orders[name] for name in unseen}) if unseen else None
+        run.port(EstateRecord).withdraw(SiteEvacuated, like=own, leaving=leaving)
         return Done(Nothing())
 
     def verify_undone(self, run: Running) -> Outcome[Nothing]:

@@ -76,11 +76,11 @@ class StopServices(
         if record.find(QuorumForced) is not None:
             return Done(Nothing(), f"they stay stopped: the change of the quorum of {self.cluster} stands")
         after, wrong = as_before(run, known.before, f"undo-{run.step_id}")
-        record.withdraw(ServicesStopped, like=self._fact({}))
+        leaving = self._fact({server: known.before[server] for server in wrong}) if wrong else None
+        record.withdraw(ServicesStopped, like=self._fact({}), leaving=leaving)
         done = sorted(known.before.keys() - set(wrong))
         if not wrong:
             return Done(Nothing(), f"as before: {listed(done)}")
-        record.write(self._fact({server: known.before[server] for server in wrong}))
         said = f"as before: {listed(done) or 'none'}; still stopped: {listed(wrong)}, until the next failback"
         return Done(Nothing(), said + silent_in_words(after))
 

@@ -127,9 +127,9 @@ class StopServers(
             behind = self._behind(run, min(self.brokers_left + len(self.servers), self.brokers_up))
             if behind:
                 return Partial(f"{listed(self.servers)}: as before, and not in sync yet: {behind}")
-        record.withdraw(ServicesStopped, like=self._fact({}))
-        if left := {server: its for server, its in known.items() if server not in self.servers}:
-            record.write(self._fact(left))
+        left = {server: its for server, its in known.items() if server not in self.servers}
+        leaving = self._fact(left) if left else None
+        record.withdraw(ServicesStopped, like=self._fact({}), leaving=leaving)
         return Done(Nothing(), f"as before: {listed(sorted(own))}")
 
     def _fact(self, before: Mapping[str, ServiceState]) -> ServicesStopped:

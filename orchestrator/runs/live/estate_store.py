@@ -87,11 +87,12 @@ class EnsembleRecord:
         if self.find(type(body), like=body) != body:
             self.append([body])
 
-    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None, leaving: Body | None = None) -> None:
         """See `EstateRecord`."""
         own = [fact for fact in self._own(kind) if like is None or is_about_the_same(fact.body, like)]
-        if own:
-            self.append([Withdrawn(number=fact.number) for fact in own])
+        left = [leaving] if leaving is not None else []
+        if own or left:
+            self.append([*(Withdrawn(number=fact.number) for fact in own), *left])
 
     def find(self, kind: type[B], *, like: B | None = None) -> B | None:
         """See `EstateRecord`."""

@@ -269,17 +269,15 @@ class LocalRecord:
             others = [known for known in self._read() if not is_about_the_same(known, body)]
             self._keep([*others, body])
 
-    def withdraw(self, kind: type[Body], *, like: Body | None = None) -> None:
+    def withdraw(self, kind: type[Body], *, like: Body | None = None, leaving: Body | None = None) -> None:
         """See `EstateRecord`."""
         with self._guard:
-            self._keep(
-                [
-                    known
-                    for known in self._read()
-                    if not isinstance(known, kind)
-                    or (like is not None and not is_about_the_same(known, like))
-                ]
-            )
+            others = [
+                known
+                for known in self._read()
+                if not isinstance(known, kind) or (like is not None and not is_about_the_same(known, like))
+            ]
+            self._keep([*others, *([leaving] if leaving is not None else [])])
 
     def find(self, kind: type[B], *, like: B | None = None) -> B | None:
         """See `EstateRecord`."""

@@ -117,8 +117,8 @@ class Site:
         """Lose the whole site at once: SIGKILL for every process, then its disks are out of reach.
 
         A site that is paused is killed as well; one that was killed stays so. With `names` only these
-        programs end, and their supervisor leaves them dead unless they have `autorestart`. Raises
-        `SimulationError` where a process or the folder would not go.
+        programs end, and stay dead until `start`. Raises `SimulationError` where a process or the folder
+        would not go.
         """
         if names is None:
             self._lose()
@@ -127,6 +127,9 @@ class Site:
         started_at_s = time.time()
         self._require_processes("kill", names)
         victims = self._processes_of(names)
+        # Their supervisor is to leave them dead, and nobody is to end in good order.
+        send(signal.SIGSTOP, victims)
+        self.supervisor.begin_stop(names)
         send(signal.SIGKILL, victims)
         left = await_end(victims, _SIGNAL_TIMEOUT_S)
         dead = {victim.pid for victim in victims} - {process.pid for process in left}

@@ -41,6 +41,7 @@ from orchestrator.wording import listed, plural
 
 _PLAY_S = 60.0
 _LEADER_WITHIN_S = 120.0
+_RUNS_WITHIN_S = 60.0
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -138,12 +139,14 @@ class StopVoters(
 ):
     """Stop voters, kill what does not end within five seconds, and read where their logs end.
 
-    Brokers serve on meanwhile, and can change nothing: no leader, no replica in sync, no topic.
+    Brokers serve on meanwhile, and can change nothing: no leader, no replica in sync, no topic. `are_held`:
+    their guards keep them from running, as long as a quorum without them stands.
     """
 
     cluster: str
     sites: tuple[str, ...]
     servers: tuple[str, ...]
+    are_held: bool = False
 
     @property
     def title(self) -> str:
@@ -191,8 +194,9 @@ class StopVoters(
             return Partial(
                 f"not started: their files name different voters ({rows}); go on with the run instead"
             )
-        forced = run.port(EstateRecord).find(QuorumForced)
-        if forced is not None and (changed := _changed(seen, forced.files)):
+        record = run.port(EstateRecord)
+        forced, formed = record.find(QuorumForced), record.find(QuorumFormed)
+        if forced is not None and formed is None and (changed := _changed(seen, forced.files)):
             return Partial(
                 f"not started: the files of {listed(changed)} are those of a quorum that is still to be "
                 "formed, and whoever has most has to begin; the command, given again, goes on with it"
@@ -208,10 +212,26 @@ class StopVoters(
             await_leader_s=0.0,
             timeout_s=_PLAY_S,
         )
-        idle = [name for name in self.servers if name not in seen.voters or not seen.voters[name].runs]
-        if idle:
-            return Unknown(f"started, and not known to run: {_told(seen, idle)}")
-        return Done(Nothing(), f"started again: {listed(self.servers)}")
+        if self.are_held:
+            return Done(Nothing(), f"started again, as far as their guards let them: {listed(self.servers)}")
+        return self._listening(run, seen)
+
+    def _listening(self, run: Running, seen: VotersSeen) -> Outcome[Nothing]:
+        """A server takes connections some seconds after it was started."""
+        idle: list[str] = []
+
+        def do_run() -> bool:
+            nonlocal seen
+            idle[:] = [n for n in self.servers if n not in seen.voters or not seen.voters[n].runs]
+            if idle:
+                seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
+            return not idle
+
+        if run.await_true(do_run, _RUNS_WITHIN_S):
+            return Done(Nothing(), f"started again: {listed(self.servers)}")
+        if untold := [name for name in idle if name not in seen.voters]:
+            return Unknown(f"started, and not known to run: {_told(seen, untold)}")
+        return Unknown(f"started, and take no connections after {_RUNS_WITHIN_S:g} s: {listed(idle)}")
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=EFFECT_CONFIG)
@@ -311,10 +331,13 @@ class FormQuorum(
         seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
         if unread := sorted(self.files.keys() - seen.voters.keys()):
             return Unknown(f"{why}; whether files are changed is not known: {_told(seen, unread)}")
-        running = (name for name in self.files if seen.voters[name].runs is not False)
-        if begun := {*_changed(seen, self.files), *running}:
-            said = f"files of {listed(sorted(begun))} are changed already: resume once those are off"
-            return Partial(f"{why}; {said}")
+        said = ""
+        if changed := _changed(seen, self.files):
+            said += f"; files of {listed(sorted(changed))} are changed already"
+        if running := [name for name in self.files if seen.voters[name].runs is not False]:
+            said += f"; {listed(running)} may run already"
+        if said:
+            return Partial(f"{why}{said}: resume once those are off")
         return Failed(f"{why}; nothing changed")
 
 

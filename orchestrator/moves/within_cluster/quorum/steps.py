@@ -93,7 +93,9 @@ def start_rest(
     cluster: str,
     taking_part: TakingPart,
     stopped: Handle[VotersStopped],
-    after: Sequence[Handle[object]],
+    quorum: Quorum,
+    *,
+    after: Handle[object],
 ) -> None:
     """The survivors that did not begin."""
     every = taking_part.voters.voters.values()
@@ -102,9 +104,9 @@ def start_rest(
         sites=_sites(every),
         stopped=(stopped,),
         needed=len(every) // 2 + 1,
-        lost=addresses_lost(every, Quorum(), taking_part.left_out),
+        lost=addresses_lost(every, quorum, taking_part.left_out),
     )
-    book.add(rest, after=[behind(*after, because="they follow whoever leads")])
+    book.add(rest, after=[behind(after, because="they follow whoever leads")])
 
 
 def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum) -> None:
@@ -128,7 +130,8 @@ def restore_quorum(
     last = _names([voter for voter in others if voter.number in out])
     files = {name: put_back(change, digests[name]) for name, change in quorum.forced.files.items()}
     returned = book.add(
-        StopVoters(cluster=cluster, sites=_sites(others), servers=_names(others)), id="stop-returned-voters"
+        StopVoters(cluster=cluster, sites=_sites(others), servers=_names(others), are_held=True),
+        id="stop-returned-voters",
     )
     because = "they could lead with one survivor that lacks what the others decided"
     stopped = book.add(
