@@ -70,7 +70,7 @@ def _print_steps(plan: Plan, console: Console) -> None:
     """Lines, not a table: they are read in logs too."""
     for step in plan.in_order():
         after = f"  [dim]after {escape(', '.join(step.depends_on))}[/]" if step.depends_on else ""
-        console.print(f"  {step.phase:<9} {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
+        console.print(f"  [bold]{step.id}[/]: {escape(step.title)} [dim]({step.expected_s:g} s)[/]{after}")
 
 
 def render_undo(state: RunState, console: Console, effects: Holdings, *, full: bool = False) -> None:

@@ -10,7 +10,10 @@ from rich.markup import escape
 from orchestrator.cli.marks import MARKS
 from orchestrator.runs.gate import by_cause, hints_of
 from orchestrator.runs.plan import GateResult
-from orchestrator.wording import listed
+from orchestrator.wording import listed, plural
+
+# Lines of one cause; more limits than these are counted.
+_LIMITS = 6
 
 
 def render_gates(gates: Iterable[GateResult], console: Console, *, full: bool = False) -> None:
@@ -34,7 +37,11 @@ def render_closed(gates: Iterable[GateResult], console: Console) -> None:
         measured = listed(dict.fromkeys(gate.measured for gate in closed))
         mark = MARKS[closed[0].outcome]
         console.print(f"  {mark} [bold]{ids}[/]: {escape(closed[0].reason)} [dim]({escape(measured)})[/]")
-        console.print(f"      limit: {escape(listed(dict.fromkeys(gate.limit for gate in closed)))}")
+        limits = tuple(dict.fromkeys(gate.limit for gate in closed))
+        for limit in limits[:_LIMITS]:
+            console.print(f"      limit: {escape(limit)}")
+        if (others := len(limits) - _LIMITS) > 0:
+            console.print(f"      and {plural(others, 'other limit')}")
         if hint := hints_of(closed):
             console.print(f"      {escape(hint)}")
 

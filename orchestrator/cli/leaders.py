@@ -114,12 +114,13 @@ def _show(topology: Topology, names: list[str], *, full: bool, as_json: bool) ->
     known = {name: part.value for name, part in found.items() if part.value is not None}
     count = sum(len(list(displaced(placement))) for placement in known.values())
     said = f"{count:,} partition{'' if count == 1 else 's'}" if count else "no partition"
+    said += " led by another replica than the preferred one"
     unknown = [name for name in names if name not in known]
+    silent = f"of {', '.join(unknown)} nothing is known" if unknown else ""
     emit(
         {"clusters": {name: _as_json(name, part, state) for name, part in found.items()}},
         as_json=as_json,
-        summary=f"{said} led by another replica than the preferred one"
-        + (f"; of {', '.join(unknown)} nothing is known" if unknown else ""),
+        summary="; ".join(filter(None, [said if known else "", silent])),
         render=lambda console: _render(known, state, console, full=full),
     )
     if unknown:

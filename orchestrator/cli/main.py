@@ -32,6 +32,7 @@ from orchestrator.cli.output import (
     speak_of_no_file,
 )
 from orchestrator.cli.streams import end_streams, take_over_streams
+from orchestrator.cli.swallowed import refuse_swallowed
 from orchestrator.errors import DcctlError, TopologyError
 
 _COLLECT_EVERY = 50_000
@@ -130,7 +131,9 @@ def run(argv: list[str] | None = None) -> int:
     expect_document()
     try:
         _register_commands()
-        result = get_command(app).main(args=argv, prog_name="dcctl", standalone_mode=False)
+        command = get_command(app)
+        refuse_swallowed(command)
+        result = command.main(args=argv, prog_name="dcctl", standalone_mode=False)
     except (typer.Exit, typer.Abort, KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the last line of defence
         status = _status(error)
         words = sys.argv[1:] if argv is None else argv

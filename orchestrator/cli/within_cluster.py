@@ -43,7 +43,7 @@ def run_request(
 
 _INSTEAD = {
     "--to": "without --to the brokers at the cluster's other sites go on",
-    "--attest-degraded": "evacuate a site that is sick and not down: dcctl switchover FILE --evacuate DC, "
+    "--attest-degraded": "a site that is degraded, not down: dcctl switchover FILE --evacuate DC, "
     "with --power-off to stop its servers; refused there: switch it off by its power, then --attest-down DC",
 }
 

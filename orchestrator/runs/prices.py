@@ -42,8 +42,13 @@ def lost_at_most(plans: Iterable[Plan]) -> int | None:
 
 
 def price_in_words(plan: Plan) -> str:
-    """What a plan predicts of its price, all places together; see `price_text`."""
+    """What a plan predicts of its price, all places together; see `price_text`.
+
+    Of a verb that moves nobody that is the time, which is not known of a plan that was not made.
+    """
     found, facts = plan.predicted, plan.facts
+    if plan.verb not in MOVING_VERBS and not plan.steps and not plan.is_allowed:
+        return "not known while a gate is closed"
     told = price_text(
         plan.verb,
         found.loss,

@@ -154,6 +154,12 @@ class Cluster:
         return len(self.datacenters) == 1 if self.combined is None else self.combined
 
     @property
+    def version(self) -> tuple[int, int]:
+        """Major and minor of the version of Kafka, to be compared."""
+        major, minor, _ = self.kafka.split(".")
+        return int(major), int(minor)
+
+    @property
     def brokers(self) -> int:
         """How many brokers it has, everywhere."""
         return sum(row.brokers for row in self.nodes)

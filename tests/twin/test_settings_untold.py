@@ -80,7 +80,7 @@ def test_a_topic_without_told_settings_is_not_taken_for_writable(
 
     before(monkeypatch, SeeWritable, restarts)
     assert operator.go_on_without("dc1", lower_min_insync=ALL).outcome == "incomplete"
-    assert "the settings of orders are not told" in said(operator, "see-writable")
+    assert "no settings were described of orders" in said(operator, "see-writable")
 
 
 def test_a_topic_whose_last_replica_has_just_died_is_not_taken_for_writable(

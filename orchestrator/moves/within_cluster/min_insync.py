@@ -327,7 +327,7 @@ def _told_of_all(
     if missing := sorted(set(topics) - found.keys()):
         raise ClusterError(
             kafka.subject,
-            f"the settings of {listed(missing)} are not told, though the topics were there a moment ago",
+            f"no settings were described of {listed(missing)}, though the topics were there a moment ago",
             "brokers that have just started do not know all topics yet: give the command again",
         )
     return found

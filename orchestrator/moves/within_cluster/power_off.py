@@ -226,7 +226,8 @@ def _gates_of_stopped(
     """Its brokers are off. Without a quorum the cluster need not answer; voters that still run stop first."""
     cluster, view = request.cluster, seen.cluster(request.cluster)
     held = gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=not its.forms)
-    silent = (lost_site_silent(view.at_lost_sites, cluster, (request.site,)),)
+    described, sites = topology.clusters[cluster], (request.site,)
+    silent = (lost_site_silent(view.at_lost_sites, cluster, described, sites),)
     return (*held, *(silent if its.forms and not its.voters else ()))
 
 

@@ -26,7 +26,9 @@ def servers_told(view: ClusterView, cluster: str, described: Cluster, site: str)
     voting = [voter for voter in voters.voters.values() if voter.site == site]
     wanted, deciding = servers_of_file(described, site), voters_by_site(described).get(site, 0)
     measured = f"{plural(len(here), 'server')}, {plural(len(voting), 'voter')} among them"
-    hint = "give each host in the inventory its servers as `dcctl_servers` (docs/stretched.md)"
+    hint = (
+        'give each host in the inventory its servers as `dcctl_servers` (docs/stretched.md, "The inventory")'
+    )
     # Which hosts at other sites do not tell is no question here.
     problems = {**(voters.problems if len(voting) != deciding else {}), **services.problems}
     if problems:

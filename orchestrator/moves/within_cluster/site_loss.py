@@ -93,7 +93,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
-        lost_site_silent(view.at_lost_sites, cluster, sites)
+        lost_site_silent(view.at_lost_sites, cluster, described, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
         *(_of_voters(view, described, request, left, quorum, taking_part) if is_alone else ()),
@@ -226,7 +226,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
-        lost_site_silent(view.at_lost_sites, cluster, sites),
+        lost_site_silent(view.at_lost_sites, cluster, described, sites),
         *_of_voters(view, described, request, left, quorum, taking_part),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),

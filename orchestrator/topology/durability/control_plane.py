@@ -44,7 +44,11 @@ def _helpless(cluster: Cluster, voters: Sequence[Server], loss: Loss) -> str:
     """Why no quorum can be formed of those that are left, though they have all; empty where one can."""
     if any(server.is_broker and server not in loss.servers for server in voters):
         return _COMBINED
-    return _DYNAMIC if cluster.metadata == "kraft" and cluster.voters == "dynamic" else ""
+    if cluster.metadata == "zookeeper":
+        return ""
+    if cluster.version < FIRST_WITH_ANOTHER_LIST:
+        return _OLD
+    return _DYNAMIC if cluster.voters == "dynamic" else ""
 
 
 def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
@@ -56,6 +60,14 @@ def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
 _COMBINED = (
     "; they share their processes with brokers, which drop out of the in-sync replicas when they"
     " are restarted without a quorum"
+)
+
+
+FIRST_WITH_ANOTHER_LIST = (3, 8)
+"""Earlier controllers start with no other voters than those in their `quorum-state` (KAFKA-16526)."""
+_OLD = (
+    "; controllers before Kafka 3.8 start with no other voters than those in their quorum-state files, so"
+    " none can be left out; with 3.8 or newer a quorum could be formed of those that are left"
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.topology.durability.control_plane import FIRST_WITH_ANOTHER_LIST
 from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.rules.rule import Finding, Rule, quoted, rule
 from orchestrator.topology.source import Path
@@ -218,6 +219,22 @@ def kraft_combined_two_sites(topology: Topology) -> Iterator[Finding]:
             yield Finding(("clusters", name, "combined"), message, hint)
 
 
+@rule(
+    "kraft-version-2dc",
+    "warning",
+    "KRaft over two sites has Kafka 3.8 or newer",
+    "Controllers of earlier versions start with no other voters than those in their `quorum-state` file "
+    "(KAFKA-16526): after the loss of either site nothing is left but to wait for it.",
+)
+def kraft_version_two_sites(topology: Topology) -> Iterator[Finding]:
+    """Controllers that cannot be left out, and two sites that decide."""
+    for name, cluster in topology.clusters.items():
+        is_old = cluster.metadata == "kraft" and cluster.version < FIRST_WITH_ANOTHER_LIST
+        if is_old and len(voters_per_dc(cluster)) == 2:
+            message = f"controllers of Kafka {cluster.kafka} start with no other voters than all of `{name}`"
+            yield Finding(("clusters", name, "kafka"), message, "take kafka: 4.3.1 (3.8 or newer)")
+
+
 _DYNAMIC_FROM = (3, 9)
 
 
@@ -230,8 +247,7 @@ _DYNAMIC_FROM = (3, 9)
 def voters_dynamic_version(topology: Topology) -> Iterator[Finding]:
     """`voters: dynamic` with controllers of an earlier version."""
     for name, cluster in topology.clusters.items():
-        version = tuple(int(number) for number in cluster.kafka.split(".")[:2])
-        if cluster.metadata == "kraft" and cluster.voters == "dynamic" and version < _DYNAMIC_FROM:
+        if cluster.metadata == "kraft" and cluster.voters == "dynamic" and cluster.version < _DYNAMIC_FROM:
             message = f"controllers of Kafka {cluster.kafka} have a static list of voters"
             yield Finding(("clusters", name, "voters"), message, "take voters: static, or Kafka 3.9 or later")
 
@@ -280,6 +296,7 @@ RULES: tuple[Rule, ...] = (
     quorum_majority_two_sites,
     quorum_hierarchical,
     kraft_combined_two_sites,
+    kraft_version_two_sites,
     voters_dynamic_version,
     voters_dynamic_two_sites,
     voters_dynamic_login,

@@ -13,11 +13,6 @@ _FIRST_WITH_KRAFT = (3, 3)
 _FIRST_WITH_INITIAL_STATE = (3, 7)
 
 
-def _version(cluster: Cluster) -> tuple[int, int]:
-    major, minor, _ = cluster.kafka.split(".")
-    return int(major), int(minor)
-
-
 @rule(
     "cluster-servers",
     "error",
@@ -55,10 +50,10 @@ def kafka_version(topology: Topology) -> Iterator[Finding]:
     """ZooKeeper mode of 4.0 and later, KRaft before 3.3."""
     for name, cluster in topology.clusters.items():
         path: Path = ("clusters", name, "metadata")
-        if cluster.metadata == "zookeeper" and _version(cluster) > _LAST_WITH_ZOOKEEPER:
+        if cluster.metadata == "zookeeper" and cluster.version > _LAST_WITH_ZOOKEEPER:
             message = f"Kafka {cluster.kafka} has no ZooKeeper mode; it ended with 3.9"
             yield Finding(path, message, "take kafka: 3.9.1, or metadata: kraft")
-        if cluster.metadata == "kraft" and _version(cluster) < _FIRST_WITH_KRAFT:
+        if cluster.metadata == "kraft" and cluster.version < _FIRST_WITH_KRAFT:
             message = f"KRaft of Kafka {cluster.kafka} is no more than a preview"
             yield Finding(path, message, "take 3.3 or later, or metadata: zookeeper")
 
@@ -74,12 +69,7 @@ def connect_version(topology: Topology) -> Iterator[Finding]:
     """Workers of an old Kafka at the target of a managed mirror."""
     for index, mirror in enumerate(topology.replication):
         target = topology.clusters.get(mirror.target)
-        if (
-            target
-            and mirror.managed
-            and mirror.needs_connect
-            and _version(target) < _FIRST_WITH_INITIAL_STATE
-        ):
+        if target and mirror.managed and mirror.needs_connect and target.version < _FIRST_WITH_INITIAL_STATE:
             message = f"the workers at `{mirror.target}` are of Kafka {target.kafka}: no stopped start"
             yield Finding(("replication", index, "target"), message, "take 3.7 or later there")
 

@@ -18,12 +18,16 @@ from orchestrator.ports.voters import FileChange, Voter, VotersSeen
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.within_clusters import Quorum, left_out_in_words
+from orchestrator.topology.durability.control_plane import FIRST_WITH_ANOTHER_LIST
 from orchestrator.topology.model import Cluster
 from orchestrator.wording import listed, plural
 
 PROVEN: Mapping[str, tuple[str, ...]] = {"zookeeper": ("3.9",), "kraft": ("4.3",)}
 """Versions of Kafka, by their first two numbers, on which tests force a quorum on real servers, by mode."""
-_STARTS_WITH_ANOTHER_LIST, _PRE_VOTE = (3, 8), (4, 0)
+_PRE_VOTE = (4, 0)
+_SERVERS_TOLD = (
+    'give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md, "The inventory")'
+)
 UNSUPPORTED = "Apache Kafka supports no procedure by which KRaft goes on without a majority of its voters"
 
 
@@ -48,7 +52,7 @@ def voters_present(
     wanted = {dc: voters_of.get(dc, 0) - len(taking_part.left_out.get(dc, ())) for dc in sites}
     found = {dc: sum(voter.site == dc for voter in seen.voters.values()) for dc in wanted}
     measured = f"{plural(len(seen.voters), 'voter')} told of"
-    hint = "give each host in the inventory its voters as `dcctl_servers` (docs/stretched.md)"
+    hint = _SERVERS_TOLD
     if seen.problems:
         said = listed(f"{where}: {problem}" for where, problem in sorted(seen.problems.items()))
         return gate_result("voters-present", "unknown", measured, limit, said, hint)
@@ -106,7 +110,10 @@ def files_as_known(voters: Part[VotersSeen], cluster: str, described: Cluster, q
     seen = voters.value.voters.values()
     changed = quorum.forced.files if quorum.forced is not None else {}
     wrong = [*_not_as_left(seen, quorum), *_not_whole(seen, described, changed)]
-    measured = f"{plural(len(wrong), 'file')} otherwise"
+    measured = f"{len(wrong)} of {plural(len(seen), 'file')} otherwise"
+    if not seen:
+        reason = f"no file of a voter of {cluster} was read"
+        return gate_result("files-as-known", "unknown", measured, limit, reason, _SERVERS_TOLD)
     if wrong:
         hint = "nothing is stopped before the files are as they should be"
         return gate_result("files-as-known", "refused", measured, limit, listed(wrong), hint)
@@ -171,9 +178,9 @@ def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> Gat
     versions = listed(PROVEN[described.metadata])
     voters = "ZooKeeper servers" if described.metadata == "zookeeper" else "controllers of their own"
     measured = f"Kafka {described.kafka} with {voters}"
-    version = tuple(int(number) for number in described.kafka.split(".")[:2])
+    version = described.version
     is_kraft = described.metadata == "kraft"
-    if is_kraft and version < _STARTS_WITH_ANOTHER_LIST:
+    if is_kraft and version < FIRST_WITH_ANOTHER_LIST:
         reason = (
             f"controllers of Kafka {described.kafka} do not start with another list of voters than that in "
         )
@@ -199,11 +206,12 @@ def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> Gat
 
 @asked_again()
 def lost_site_silent(
-    listening: Part[Mapping[str, Listening]], cluster: str, sites: Collection[str]
+    listening: Part[Mapping[str, Listening]], cluster: str, described: Cluster, sites: Collection[str]
 ) -> GateResult:
     """No server of the lost sites takes connections: their brokers and voters, by the addresses known here.
 
-    What does not answer may be out of reach alone: that it is off is what a person attests.
+    What does not answer may be out of reach alone: that it is off is what a person attests. So it is with
+    servers whose address is not known here: how many these are is said.
     """
     limit = f"no broker and no voter of {cluster} at {listed(sites)} takes connections"
     if listening.value is None:
@@ -212,11 +220,18 @@ def lost_site_silent(
     measured = f"{len(answering)} of {plural(len(listening.value), 'address')} take connections"
     if not listening.value:
         reason = f"no address of a server of {cluster} at {listed(sites)} is known"
-        return gate_result("lost-site-off", "unknown", measured, limit, reason)
+        hint = (
+            "files of voters name them: the inventory has to reach hosts at other sites (docs/stretched.md)"
+        )
+        return gate_result("lost-site-off", "unknown", measured, limit, reason, hint)
     if answering:
         reason = f"servers of {cluster} at {listed(sites)} take connections: {listed(answering)}"
         hint = "stop them first: a voter that comes back at the wrong moment could lead with old metadata"
         return gate_result("lost-site-off", "refused", measured, limit, reason, hint)
+    rows = [row for row in described.nodes if row.dc in sites]
+    servers = sum(row.brokers + row.controllers + row.zookeepers for row in rows)
+    if (unasked := servers - len(listening.value)) > 0:
+        measured += f", and {unasked} of {plural(servers, 'server')} there have none that is known"
     return gate_result("lost-site-off", "ok", measured, limit, limit)
 
 
