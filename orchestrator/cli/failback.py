@@ -82,7 +82,8 @@ def failback(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Make a returned primary a standby, let it catch up, and move everything back to it.
 
-    Within a stretched cluster: put settings, assignments and leaders back.
+    Of a stretched cluster whose site is back: start its servers, make all voters one metadata quorum again,
+    and put settings, assignments, leaders and applications back as they were.
     """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.verb import run_verb

@@ -97,8 +97,9 @@ def failover(  # noqa: PLR0917 - typer passes them by name
 ) -> None:
     """Move producers, consumers and Spark queries off lost sites, each to where the file sends it.
 
-    Within a stretched cluster: go on without the site, where the metadata quorum does. So it is with a mirror
-    beside it; where all of its sites are lost, applications go along the mirror.
+    Of a stretched cluster that has lost a site: make its survivors the whole metadata quorum where the quorum
+    is lost, let topics take writes again, and start the site's applications elsewhere. Where all of its sites
+    are lost, applications go along a mirror.
     """
     from orchestrator.adapters.account import account_name
     from orchestrator.cli.several import run_moves

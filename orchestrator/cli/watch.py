@@ -22,7 +22,10 @@ def watch(  # noqa: PLR0917 - typer passes them by name
     file: Path = typer.Argument(..., help="A topology file with addresses."),
     target: str = typer.Option("", "--target", metavar="CLUSTER", help="Only what is kept at this cluster."),
     at: str = typer.Option(
-        "", "--at", metavar="DC", help="Only what is kept at clusters of this data centre."
+        "",
+        "--at",
+        metavar="DC",
+        help="Where it runs: the site, or of mirrors only what is kept at clusters of this data centre.",
     ),
     interval_s: float = typer.Option(0.5, "--interval", min=0.1, max=1.0, help="Seconds between rounds."),
     metrics_port: int = typer.Option(0, "--metrics-port", help="Serve Prometheus metrics on this port."),

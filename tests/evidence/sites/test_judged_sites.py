@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import AuditError
-from orchestrator.evidence.audit.ledgers import processed_path, sends_path
+from orchestrator.evidence.audit.ledgers import POSITIONS_COLUMNS, positions_path, processed_path, sends_path
+from orchestrator.evidence.clients.ledger import LedgerWriter
 from orchestrator.evidence.origins import read_ledgers
 from orchestrator.evidence.sites.judged import SiteGone, SitesJudged, SitesRehearsed, judge_sites
 from orchestrator.evidence.sites.kept import keep_sites, sites_judged_again
@@ -115,6 +116,33 @@ def test_all_as_stated_is_valid(story: Story) -> None:
     (producer, consumer) = found.measured.clients
     assert found.measured.pauses(producer) == [19.501]
     assert found.measured.pauses(consumer) == [20.502]
+
+
+def test_who_read_on_without_its_coordinator_reads_that_again_once_it_is_in_its_group(story: Story) -> None:
+    """The site had the coordinator alone: nothing read meanwhile could be committed. What was is not explained."""
+    world = story.world
+    story.gone[0] = replace(story.gone[0], placed={"producer-checkout": "dc2"})
+    for life in (1, 2, 3):
+        processed_path(world.ledgers, "billing", life).unlink()
+        positions_path(world.ledgers, "billing", life).unlink()
+    every = [
+        *records("checkout", 1, range(20)),
+        *records("checkout", 2, range(10)),
+        *records("checkout", 3, range(10)),
+    ]
+    world.read("billing", 1, "orders", every[:16], at_s=1)
+    world.read("billing", 1, "orders", every[16:20], 16, at_s=22)
+    world.read("billing", 1, "orders", every[15:20], 15, at_s=27)
+    world.read("billing", 1, "orders", every[20:30], 20, at_s=41)
+    world.read("billing", 1, "orders", every[30:], 30, at_s=63)
+    with LedgerWriter(positions_path(world.ledgers, "billing", 1), POSITIONS_COLUMNS) as ledger:
+        ledger.add("commit", "orders", 0, 15, 26_900, None)
+        ledger.add("assigned", "orders", 0, 15, 26_950, None)
+    found = story.judged()
+    assert (found.verdict, found.reasons) == ("valid", ())
+    with LedgerWriter(positions_path(world.ledgers, "billing", 1), POSITIONS_COLUMNS) as ledger:
+        ledger.add("commit", "orders", 0, 17, 26_940, None)
+    assert any("records processed again" in reason for reason in story.judged().reasons)
 
 
 def _log(story: Story) -> list[Any]:
