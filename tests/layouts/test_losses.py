@@ -47,11 +47,3 @@ def test_variants_of_two_sites(variant: str) -> None:
     """What the examples do not have: uneven quorums, combined nodes, a plain majority."""
     with _up(VARIANTS[variant]) as simulation:
         rehearse(simulation)
-
-
-@pytest.mark.drills
-@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-3dc-kraft"])
-def test_one_site_lost(layout: str) -> None:
-    """One that needs the procedure, in ZooKeeper mode, and one that goes on by itself."""
-    with _up(load_topology(FILES / f"{layout}.yaml")) as simulation:
-        rehearse(simulation, simulation.topology.datacenters[:1])

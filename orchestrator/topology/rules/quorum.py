@@ -235,6 +235,22 @@ def kraft_version_two_sites(topology: Topology) -> Iterator[Finding]:
             yield Finding(("clusters", name, "kafka"), message, "take kafka: 4.3.1 (3.8 or newer)")
 
 
+@rule(
+    "guards-start-2dc",
+    "warning",
+    "Guards wait without an answer where two sites decide",
+    "Once the survivors of one site are the whole quorum, the other half must not start by itself. A guard "
+    "that starts its server while the ensemble does not answer lets it: two quorums, and both take writes.",
+)
+def guards_start_two_sites(topology: Topology) -> Iterator[Finding]:
+    """`boot_guard` starts servers without an answer, and two sites decide."""
+    for name, cluster in topology.clusters.items():
+        if topology.boot_guard.without_answer == "start" and len(voters_per_dc(cluster)) == 2:
+            message = f"guards of `{name}` start servers without an answer, and two sites decide its quorum"
+            hint = "leave without_answer out: they wait, and --start-anyway at a host is a person's word"
+            yield Finding(("boot_guard", "without_answer"), message, hint)
+
+
 _DYNAMIC_FROM = (3, 9)
 
 
@@ -297,6 +313,7 @@ RULES: tuple[Rule, ...] = (
     quorum_hierarchical,
     kraft_combined_two_sites,
     kraft_version_two_sites,
+    guards_start_two_sites,
     voters_dynamic_version,
     voters_dynamic_two_sites,
     voters_dynamic_login,
