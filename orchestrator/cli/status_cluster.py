@@ -33,7 +33,7 @@ def cluster_headline(status: Mapping[str, Any]) -> str:
     """One line: what does not work now, or how far the next loss is away."""
     name, rows = status["cluster"], status["partitions"]
     if rows is None:
-        return f"{name}: does not answer: {'; '.join(status['problems'])}"
+        return f"{name}: does not answer"
     wrong = [
         (rows["not_led"], "not led by who is up"),
         (rows["away"], "without any replica that is up"),
@@ -119,6 +119,8 @@ def _lines(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
             yield f"{what}: {listed(rows[key], len(rows[key]) if full else _WORST)}"
     yield from _changed(status, full=full)
     yield from (f"not known: {problem}" for problem in status["problems"])
+    if status["partitions"] is None:
+        yield "if a site is down: dcctl failover FILE --attest-down SITE --dry-run"
     yield from _watched(status, full=full)
     for one in status["margin"] or ():
         yield f"margin: {one['said']}"
@@ -136,7 +138,7 @@ def _changed(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
 
 def _watched(status: Mapping[str, Any], *, full: bool) -> Iterator[str]:
     """Whether each site's watcher sees the cluster now, and what has happened."""
-    if status["watchers"] is None:
+    if status["watchers"] is None and status["watchers_problem"] not in status["problems"]:
         yield f"not known: what watchers have seen: {status['watchers_problem']}"
     for row in status["watchers"] or ():
         age = "" if row["age_s"] is None else f", last reading {short_age(row['age_s'])} ago"
@@ -164,8 +166,11 @@ def _render_lost(row: Mapping[str, Any], console: Console) -> None:
     console.print(f"  {mark} if {site} were lost: {what}")
     if row["too_few_voters"] is None:
         console.print("      whether enough voters would be left is not known")
+    alike: dict[tuple[str, str], list[str]] = {}
     for gate in closed:
-        console.print(f"      {gate['id']} {gate['outcome']}: {escape(gate['reason'])}")
+        alike.setdefault((gate["outcome"], gate["reason"]), []).append(gate["id"])
+    for (outcome, reason), ids in alike.items():
+        console.print(f"      {', '.join(ids)} {outcome}: {escape(reason)}")
 
 
 def is_down(row: Mapping[str, Any]) -> bool:

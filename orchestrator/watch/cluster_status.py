@@ -66,9 +66,9 @@ def told(topology: Topology, cluster: str, seen: Snapshot) -> dict[str, Any]:
     up = voters_up(its.clusters[cluster], told_of_deciding(view.voters, quorum), placement)
     if "continues" not in up.planes(its, cluster):
         placement = _reached(view, {"refused", "silent"})
-    voters_problem = f"which voters are up is not known: {up.why}" if up.untold else ""
+    voters_problem = f"which voters are up: {up.why}" if up.untold else ""
     parts: Iterable[Part[Any]] = (view.placement, view.min_insync, seen.coordination)
-    problems = [f"{part.source}: {part.problem}" for part in parts if part.value is None]
+    problems = list(dict.fromkeys(f"{part.source}: {part.problem}" for part in parts if part.value is None))
     problems += [voters_problem] if voters_problem else []
     is_stretched = len(described.brokers_per_dc) > 1
     rows = None if placement is None else _partitions(placement, wanted, is_stretched=is_stretched)

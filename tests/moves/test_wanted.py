@@ -51,10 +51,10 @@ def test_who_is_the_quorum_already_forms_none_and_still_looks_at_the_lost_site()
 
 
 def test_without_an_inventory_hosts_are_asked_only_where_a_quorum_is_formed() -> None:
-    """The file alone says whether those that are left are a majority."""
+    """The file alone says whether those that are left are a majority; a look says why no host is asked."""
     given = replace(topology("stretched-3dc"), inventory="")
     assert wanted_for(given, LOSS, CoordinationState("")).voters_at == ()
-    assert wanted_as_it_is(given, "main", None).voters_at == ()
+    assert wanted_as_it_is(given, "main", None).voters_at == ("dc1", "dc2", "dc3")
 
 
 def test_mirrors_are_looked_at_where_records_may_be_given_up() -> None:

@@ -63,7 +63,7 @@ def wanted_for(topology: Topology, request: ClusterRequest, state: CoordinationS
 
 def wanted_as_it_is(topology: Topology, cluster: str, state: CoordinationState | None) -> Wanted:
     """With the voters of every site, as far as hosts tell of them; nothing is asked for."""
-    every = topology.clusters[cluster].datacenters if topology.inventory else ()
+    every = topology.clusters[cluster].datacenters
     # Without a quorum brokers go on telling who was up before.
     return Wanted(voters_at=every, known=_known(state, cluster), ports=True)
 
