@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.moves.within_cluster.foreseen import foreseen
-from orchestrator.moves.within_cluster.margin_after import Done, margin_in_words, margin_of
+from orchestrator.moves.within_cluster.margin_after import AfterPlan, margin_in_words, margin_of
 from orchestrator.moves.within_cluster.writes import stopped
 from orchestrator.ports.servers import Placement, TopicDescription
 from orchestrator.topology.durability.analysis import explain_topology
@@ -47,7 +47,7 @@ def test_it_is_what_stops_where_that_broker_or_site_is_taken_away(
     wanted = {name: least[at] for at, name in enumerate(found)}
     placement = Placement(found, SITES, frozenset(SITES))
     file = load_topology(TOPOLOGIES / "stretched-2.5dc-kraft.yaml")
-    margin = margin_of(file, "main", Done(placement=placement, min_insync=wanted))
+    margin = margin_of(file, "main", AfterPlan(placement=placement, min_insync=wanted))
     told = {name: set(one.topics) for one in margin for name in one.names}
     before = set(stopped(placement, wanted))
     units = {f"broker {number}": {number} for number in SITES} | {"dc1": {1, 2}, "dc2": {3, 4}}
@@ -66,7 +66,7 @@ def test_three_voters_that_are_the_whole_quorum_can_lose_one(layout: str) -> Non
     """Their files have no groups any more; before the plan, none of them could be missed."""
     file = load_topology(TOPOLOGIES / f"{layout}.yaml")
     placement = Placement({}, {}, frozenset())
-    alone = Done(placement=placement, min_insync={}, lost=("dc1",), without=("dc1",))
+    alone = AfterPlan(placement=placement, min_insync={}, lost=("dc1",), without=("dc1",))
     said = margin_in_words(margin_of(file, "main", alone))
     assert said == "then the loss of dc2 would stop changes of metadata"
     assert margin_of(file, "main", replace(alone, without=())) == ()

@@ -77,7 +77,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingTopics:
     """Topics that wait for the site: with too few replicas in sync to be written, or with a partition that
     nobody leads (`unled`).
     """
@@ -103,12 +103,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sites:
-    """`left`: those that applications leave, `off`: at which no server runs, `evacuated`: taken last.
+    """`emptied`: those that applications leave, `off`: at which no server runs, `evacuated`: taken last.
 
     `one_by_one`: each application goes by itself.
     """
 
-    left: tuple[str, ...]
+    emptied: tuple[str, ...]
     off: tuple[str, ...] = ()
     evacuated: tuple[str, ...] = ()
     one_by_one: bool = False
@@ -116,7 +116,7 @@ class Sites:
     @property
     def gone(self) -> frozenset[str]:
         """Where nobody is to run."""
-        return frozenset([*self.left, *self.off])
+        return frozenset([*self.emptied, *self.off])
 
 
 def leaving(  # noqa: PLR0917 - who leaves what, and what is known of it
@@ -125,7 +125,7 @@ def leaving(  # noqa: PLR0917 - who leaves what, and what is known of it
     seen: Snapshot,
     cluster: str,
     sites: Sites,
-    waiting: Waiting = Waiting(),
+    waiting: WaitingTopics = WaitingTopics(),
 ) -> Leaving:
     """Applications of which no instance is anywhere but at sites that are left.
 
@@ -195,7 +195,7 @@ def go_elsewhere(
     *,
     after: Sequence[After],
     stops: bool,
-    waiting: Waiting = Waiting(),
+    waiting: WaitingTopics = WaitingTopics(),
 ) -> list[After]:
     """Their steps: stopped where they are (`stops`: their site is there), started elsewhere, seen at work.
 
@@ -234,7 +234,7 @@ def go_home(
 ) -> None:
     """Their steps: stopped where they are, started where the file has them, seen at work."""
     for one in leaving.going:
-        _record_home(book, one, _start(book, them, one, _stop(book, one, after), Waiting()))
+        _record_home(book, one, _start(book, them, one, _stop(book, one, after), WaitingTopics()))
     if leaving.forgotten:
         title = f"Forget where {listed(leaving.forgotten)} ran: the file has them no more"
         book.add(
@@ -260,7 +260,7 @@ def _stop(book: Runbook, one: Going, after: Sequence[After]) -> list[After]:
 
 
 def _start(
-    book: Runbook, them: Participants, one: Going, after: Sequence[After], waiting: Waiting
+    book: Runbook, them: Participants, one: Going, after: Sequence[After], waiting: WaitingTopics
 ) -> list[Handle[Any]]:
     """Started, and those of whom something is to be seen seen."""
     way = one.way

@@ -57,7 +57,7 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         seen,
         cluster,
         Sites(
-            left=(site, *(away.sites if away else ())),
+            emptied=(site, *(away.sites if away else ())),
             off=sites_off_of(seen, cluster),
             one_by_one=True,
         ),

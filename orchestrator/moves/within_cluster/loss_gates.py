@@ -79,7 +79,7 @@ def quorum_continues(cluster: str, fate: ControlPlane, reason: str, *, formed: i
         return gate_result("quorum-continues", "ok", "formed", limit, reason)
     if fate != "lost":
         return gate_result("quorum-continues", "ok", fate, limit, reason)
-    hint = "bring the site back: who is left may lack the last changes (docs/stretched.md)"
+    hint = "bring the site back: no quorum can be formed without it (docs/stretched.md)"
     return gate_result("quorum-continues", "refused", fate, limit, reason, hint)
 
 

@@ -26,7 +26,7 @@ from orchestrator.wording import listed, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class AfterPlan:
     """A cluster once a plan is done.
 
     `placement`: who is in sync and up then; `min_insync`: by topic, as it is then. `lost`: sites that are
@@ -40,7 +40,7 @@ class Done:
     left_out: LeftOut = field(default_factory=dict)
 
 
-def margin_of(topology: Topology, cluster: str, done: Done) -> tuple[NextStop, ...]:
+def margin_of(topology: Topology, cluster: str, done: AfterPlan) -> tuple[NextStop, ...]:
     """Each next single loss that would stop what goes on then. Every voter that is left is taken to be up."""
     topology = deciding_without(topology, cluster, done.without, done.left_out)
     described = topology.clusters[cluster]

@@ -20,7 +20,7 @@ from orchestrator.moves.within_cluster.loss_gates import continuing, must_form_q
 from orchestrator.moves.within_cluster.loss_steps import LossWay, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json
 from orchestrator.moves.within_cluster.margin_after import (
-    Done,
+    AfterPlan,
     margin_after_evacuation,
     margin_after_loss,
     margin_of,
@@ -38,8 +38,7 @@ from orchestrator.moves.within_cluster.planning import (
 )
 from orchestrator.moves.within_cluster.power_off_gates import servers_told, writes_go_on
 from orchestrator.moves.within_cluster.quorum.gates import UNSUPPORTED, gates_of_voters, lost_site_silent
-from orchestrator.moves.within_cluster.quorum.steps import survivors_of
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, taking_part_of
 from orchestrator.moves.within_cluster.requests import EvacuateRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
@@ -88,7 +87,7 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
     cluster, site = request.cluster, request.site
     refuse_unknown_topics(request.lower_min_insync, placement_of(seen, cluster).topics)
     its, described = _looked_at(topology, seen, request, them), topology.clusters[cluster]
-    then = Done(
+    then = AfterPlan(
         placement=its.then,
         min_insync={**its.min_insync, **its.to_lower},
         lost={site, *sites_off_of(seen, cluster)},
@@ -145,9 +144,10 @@ def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, the
         needed, preferring_availability(topology, cluster, needed), request.lower_min_insync
     )
     brokers, voters = _at_work(view, site)
+    described = topology.clusters[cluster]
     gone = Leaving()
     if not is_fenced:
-        sites = Sites(left=(site, *(away.sites if away else ())), off=off, one_by_one=True)
+        sites = Sites(emptied=(site, *(away.sites if away else ())), off=off, one_by_one=True)
         gone = leaving(topology, them, seen, cluster, sites)
     return _Site(
         now=now,
@@ -158,21 +158,12 @@ def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, the
         voters=voters,
         is_fenced=is_fenced,
         forms=must_form_quorum(topology, cluster, (site,), quorum),
-        survivors=_survivors(view, site, quorum),
+        survivors=taking_part_of(view.voters.value, described, (site,), quorum, each=True).voters,
         quorum=quorum,
         to_lower=to_lower,
         stays=stays,
         gone=gone,
     )
-
-
-def _survivors(view: ClusterView, site: str, quorum: Quorum) -> VotersSeen:
-    """Voters elsewhere. Where some have been recorded to be the whole quorum, these alone."""
-    told = view.voters.value.voters if view.voters.value is not None else {}
-    left = survivors_of(told, (site, *quorum.dropped_at))
-    if quorum.forced is not None:
-        left = {name: one for name, one in left.items() if name in quorum.forced.kept}
-    return VotersSeen(left, {})
 
 
 def _at_work(view: ClusterView, site: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
-from orchestrator.moves.within_cluster.applications import Sites, Waiting, go_elsewhere, leaving
+from orchestrator.moves.within_cluster.applications import Sites, WaitingTopics, go_elsewhere, leaving
 from orchestrator.moves.within_cluster.loss_gates import (
     continuing,
     lost_site_off,
@@ -17,7 +17,7 @@ from orchestrator.moves.within_cluster.loss_gates import (
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
 from orchestrator.moves.within_cluster.margin import margin_as_json
-from orchestrator.moves.within_cluster.margin_after import Done, margin_after_loss, margin_of
+from orchestrator.moves.within_cluster.margin_after import AfterPlan, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.mirrors import mirrors_in_words, mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
 from orchestrator.moves.within_cluster.planning import (
@@ -39,7 +39,7 @@ from orchestrator.moves.within_cluster.quorum.gates import (
     gates_of_voters,
     lost_site_silent,
 )
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, going_on
+from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, taking_part_of
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
 from orchestrator.moves.within_cluster.sites_off import with_brokers
@@ -61,7 +61,6 @@ from orchestrator.moves.within_cluster.writes import (
 )
 from orchestrator.ports.servers import Placement
 from orchestrator.ports.voter_sets import Member
-from orchestrator.ports.voters import VotersSeen
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
@@ -87,8 +86,8 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
     min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     described = topology.clusters[cluster]
-    left = tuple(dc for dc in described.datacenters if dc not in sites)
-    taking_part = _survivors(view, described, sites, quorum, is_alone=is_alone)
+    others = tuple(dc for dc in described.datacenters if dc not in sites)
+    taking_part = taking_part_of(view.voters.value, described, sites, quorum, each=not is_alone)
     voters = taking_part.voters
     gates = (
         *common_gates(topology, seen, request),
@@ -96,7 +95,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         lost_site_silent(view.at_lost_sites, cluster, described, sites)
         if is_alone
         else lost_site_off(view.placement, cluster, sites, described.datacenters),
-        *(_of_voters(view, described, request, left, quorum, taking_part) if is_alone else ()),
+        *(_of_voters(view, described, request, others, quorum, taking_part) if is_alone else ()),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if forms else ()),
         clean_leaders(told, view.replica_ends, cluster, request.accept_unclean, seen.at_s),
@@ -114,7 +113,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     to_lower, stays = chosen(needed, preferring, request.lower_min_insync)
     refuse_unknown_topics(request.lower_min_insync, placement_of(seen, cluster).topics)
     forced = quorum.forced.sites if quorum.forced is not None else ()
-    then = Done(
+    then = AfterPlan(
         placement=as_if_led(placement, unclean),
         min_insync={**min_insync, **to_lower},
         lost={*sites, *forced},
@@ -131,13 +130,13 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         sites_off_of(seen, cluster)
     )
     unled = all_away(placement)
-    waits = Waiting(unwritten=stays, unled={tp.topic for tp in unled})
+    waits = WaitingTopics(unwritten=stays, unled={tp.topic for tp in unled})
     away_from = leaving(
         topology,
         them,
         seen,
         cluster,
-        Sites(left=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
+        Sites(emptied=sites, off=sites_off_of(seen, cluster), evacuated=_evacuated(seen, cluster)),
         waits,
     )
     is_whole = is_fenced and not (
@@ -220,14 +219,14 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     """
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
-    left = tuple(dc for dc in described.datacenters if dc not in sites)
-    taking_part = _survivors(view, described, sites, quorum, is_alone=True)
+    others = tuple(dc for dc in described.datacenters if dc not in sites)
+    taking_part = taking_part_of(view.voters.value, described, sites, quorum, each=False)
     voters, without = taking_part.voters, listed([*sites, *left_out_in_words(taking_part.left_out)])
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
         site_attested(cluster, sites),
         lost_site_silent(view.at_lost_sites, cluster, described, sites),
-        *_of_voters(view, described, request, left, quorum, taking_part),
+        *_of_voters(view, described, request, others, quorum, taking_part),
         *continuing(topology, view, cluster, sites, quorum),
         *(_unbroken(view, request) if view.placement.value is not None else ()),
         *_droppable(view, described, request, quorum, is_alone=True),
@@ -235,13 +234,15 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     gone = listed(f"broker {broker}" for broker in broken(view.broker_ports))
     why = f"{gone}: down, or restarted" if gone else "no broker answers"
     nowhere = Placement({}, {}, frozenset())
-    alone = Done(placement=nowhere, min_insync={}, lost=sites, without=sites, left_out=taking_part.left_out)
+    alone = AfterPlan(
+        placement=nowhere, min_insync={}, lost=sites, without=sites, left_out=taking_part.left_out
+    )
     margin = margin_of(topology, cluster, alone)
     book = Runbook()
     if voters.voters:
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
         form_alone(book, cluster, taking_part, sites, quorum, after=off)
-    kept = listed(sorted(voters.voters)) or f"voters at {listed(left)} (which ones is not known)"
+    kept = listed(sorted(voters.voters)) or f"voters at {listed(others)} (which ones is not known)"
     facts = {
         "way": f"Make {kept} the whole metadata quorum of {cluster} without {without}, "
         f"and no more yet: {why}",
@@ -271,25 +272,11 @@ def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:
     return away.sites if away else ()
 
 
-def _survivors(
-    view: ClusterView, described: Cluster, sites: Sequence[str], quorum: Quorum, *, is_alone: bool
-) -> TakingPart:
-    """Voters that are left, as far as their hosts tell, without those that were taken out; those that take
-    part, where they are to be the whole quorum, or are it.
-    """
-    told = view.voters.value or VotersSeen({}, {})
-    left = [dc for dc in described.datacenters if dc not in sites]
-    if is_alone:
-        return going_on(told, described, left, quorum)
-    left = [dc for dc in left if dc not in quorum.dropped_at]
-    return TakingPart(VotersSeen({name: one for name, one in told.voters.items() if one.site in left}, {}))
-
-
 def _of_voters(  # noqa: PLR0917 - what is judged together
     view: ClusterView,
     described: Cluster,
     request: SiteLossRequest,
-    left: tuple[str, ...],
+    others: tuple[str, ...],
     quorum: Quorum,
     taking_part: TakingPart,
 ) -> tuple[GateResult, ...]:
@@ -297,7 +284,7 @@ def _of_voters(  # noqa: PLR0917 - what is judged together
         view.voters,
         request.cluster,
         described,
-        left,
+        others,
         quorum,
         accept_unproven=request.accept_unproven,
         taking_part=taking_part,

@@ -25,10 +25,10 @@ class Wanted:
     quorum, at which nothing is to take connections; `forms`: the voters elsewhere are to become one, so the
     cluster can neither be asked for reassignments nor for settings; `each_takes_part`: none of them may be
     left out, though fewer were enough. `known`: what is recorded of the quorum. `voter_set`: who votes, as
-    the living quorum tells it. `ports`: whether brokers that are not lost take connections. `left`: sites
-    whose brokers may go on leading without anybody's knowledge; `log_ends`: how far logs reach there, and
-    where nobody leads. `mirrors`: how those stand that copy out of the cluster. `services_at`: sites at which
-    service managers tell.
+    the living quorum tells it. `ports`: whether brokers that are not lost take connections. `may_lead_on`:
+    sites whose brokers may go on leading without anybody's knowledge; `log_ends`: how far logs reach there,
+    and where nobody leads. `mirrors`: how those stand that copy out of the cluster. `services_at`: sites at
+    which service managers tell.
     """
 
     applications: bool = True
@@ -40,7 +40,7 @@ class Wanted:
     voter_set: bool = False
     ports: bool = False
     log_ends: bool = False
-    left: tuple[str, ...] = ()
+    may_lead_on: tuple[str, ...] = ()
     mirrors: bool = False
     services_at: tuple[str, ...] = ()
 
@@ -75,18 +75,18 @@ def _known(state: CoordinationState | None, cluster: str) -> Quorum:
 def _after_a_loss(topology: Topology, request: SiteLossRequest, known: Quorum) -> Wanted:
     sites = tuple(request.attested)
     forms = must_form_quorum(topology, request.cluster, sites, known)
-    left = tuple(dc for dc in topology.clusters[request.cluster].datacenters if dc not in sites)
+    others = tuple(dc for dc in topology.clusters[request.cluster].datacenters if dc not in sites)
     is_alone = forms or known.is_without(sites)
     return Wanted(
         # Whether those that run are a quorum; where nobody can ask, the file alone says it.
-        voters_at=left if is_alone or topology.inventory else (),
+        voters_at=others if is_alone or topology.inventory else (),
         lost=sites if is_alone else (),
         forms=forms,
         ports=forms,
         known=known,
         voter_set=request.drop_dead_voters and not is_alone,
         log_ends=True,
-        left=sites,
+        may_lead_on=sites,
         mirrors=request.accept_unclean is not None,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.topology.durability.losses import Loss, Server
-from orchestrator.topology.durability.quorum import Quorum, Voter
+from orchestrator.topology.durability.quorum import Vote, Votes
 from orchestrator.topology.durability.values import ControlPlane
 from orchestrator.topology.model import Cluster
 
@@ -21,7 +21,7 @@ def control_plane_after(cluster: Cluster, servers: Sequence[Server], loss: Loss)
     if not is_touched:
         return "continues", f"nothing of this cluster is {place}"
     is_hierarchical = cluster.metadata == "zookeeper" and cluster.quorum == "hierarchical"
-    quorum = Quorum(
+    quorum = Votes(
         tuple(_voter(server, loss, is_hierarchical=is_hierarchical) for server in voters), is_hierarchical
     )
     counted = _counted(quorum, kind)
@@ -51,9 +51,9 @@ def _helpless(cluster: Cluster, voters: Sequence[Server], loss: Loss) -> str:
     return _DYNAMIC if cluster.voters == "dynamic" else ""
 
 
-def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Voter:
+def _voter(server: Server, loss: Loss, *, is_hierarchical: bool) -> Vote:
     is_lost = server in loss.servers
-    return Voter(server.dc, is_lost, server.weight) if is_hierarchical else Voter("", is_lost)
+    return Vote(server.dc, is_lost, server.weight) if is_hierarchical else Vote("", is_lost)
 
 
 # Seen on Kafka 4.3.1: a quorum of the survivors forms, but all partitions stay without a leader.
@@ -78,7 +78,7 @@ _DYNAMIC = (
 )
 
 
-def _counted(quorum: Quorum, kind: str) -> str:
+def _counted(quorum: Votes, kind: str) -> str:
     left, total = len(quorum.survivors), len(quorum.voters)
     if not left:
         return f"none of the {total} {kind} is left"
@@ -95,7 +95,7 @@ def _counted(quorum: Quorum, kind: str) -> str:
     return f"{of_all}, and a quorum needs {total // 2 + 1}"
 
 
-def _margin(quorum: Quorum, *, can_drop: bool) -> str:
+def _margin(quorum: Votes, *, can_drop: bool) -> str:
     """A warning where the next failure could stop it; `can_drop`: the lost voters can be taken out of it."""
     left = quorum.survivors
     if len(left) == len(quorum.voters):
@@ -113,7 +113,7 @@ _FEWER = (
 )
 
 
-def _complete(quorum: Quorum, cluster: Cluster) -> str:
+def _complete(quorum: Votes, cluster: Cluster) -> str:
     left, needed = len(quorum.survivors), quorum.survivors_needed
     known = f"any {needed} of them surely hold" if needed < left else "all of them together surely hold"
     if left == 1:
@@ -123,6 +123,6 @@ def _complete(quorum: Quorum, cluster: Cluster) -> str:
     return f"; {known} all committed metadata, so a quorum formed of all {left} loses nothing{beside}"
 
 
-def _incomplete(quorum: Quorum) -> str:
+def _incomplete(quorum: Votes) -> str:
     lost = len(quorum.voters) - len(quorum.survivors)
     return f"; the {lost} lost may alone hold the last changes" if quorum.survivors else ""

@@ -16,7 +16,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Voter:
+class Vote:
     """One voting server, and whether it is among the lost ones."""
 
     group: str
@@ -25,14 +25,14 @@ class Voter:
 
 
 @dataclass(frozen=True, slots=True)
-class Quorum:
+class Votes:
     """The voters of one cluster after a loss. `is_hierarchical` only changes how it is told."""
 
-    voters: tuple[Voter, ...]
+    voters: tuple[Vote, ...]
     is_hierarchical: bool = False
 
     @property
-    def survivors(self) -> tuple[Voter, ...]:
+    def survivors(self) -> tuple[Vote, ...]:
         """The voters that are left."""
         return tuple(voter for voter in self.voters if not voter.is_lost)
 
@@ -46,12 +46,12 @@ class Quorum:
         """How many groups must have their majority."""
         return len(self.group_weights) // 2 + 1
 
-    def groups_won(self, present: Iterable[Voter]) -> int:
+    def groups_won(self, present: Iterable[Vote]) -> int:
         """In how many groups the voters that are present have the majority."""
         here = _weights(present)
         return sum(2 * here.get(group, 0) > weight for group, weight in self.group_weights.items())
 
-    def is_quorum(self, present: Iterable[Voter]) -> bool:
+    def is_quorum(self, present: Iterable[Vote]) -> bool:
         """Whether these voters can decide."""
         return self.groups_won(present) >= self.groups_needed
 
@@ -92,7 +92,7 @@ class Quorum:
         return count
 
 
-def _weights(voters: Iterable[Voter]) -> Mapping[str, int]:
+def _weights(voters: Iterable[Vote]) -> Mapping[str, int]:
     weights: dict[str, int] = defaultdict(int)
     for voter in voters:
         weights[voter.group] += voter.weight

@@ -18,8 +18,8 @@ from orchestrator.moves.within_cluster.order import Assigned, without_sites
 from orchestrator.moves.within_cluster.power_off import plan_power_off
 from orchestrator.moves.within_cluster.preferred import displaced
 from orchestrator.moves.within_cluster.putting_back import plan_put_back
-from orchestrator.moves.within_cluster.quorum.steps import addresses_lost, survivors_of
-from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, going_on
+from orchestrator.moves.within_cluster.quorum.steps import addresses_lost
+from orchestrator.moves.within_cluster.quorum.taking_part import taking_part_of
 from orchestrator.moves.within_cluster.requests import (
     ClusterRequest,
     EvacuateRequest,
@@ -180,7 +180,7 @@ class WithinCluster(OnOneCluster):
 
         if stuck := led_by_nobody(without_sites(placement, wanted.lost)):
             view = replace(view, replica_ends=ends(stuck))
-        topics = not_waiting(self.topology, self.cluster, wanted.left)
+        topics = not_waiting(self.topology, self.cluster, wanted.may_lead_on)
         if rows := may_be_led_there(placement, topics, wanted.lost if wanted.forms else ()):
             view = replace(view, stranded_ends=ends(rows))
         return view
@@ -194,12 +194,8 @@ class WithinCluster(OnOneCluster):
         sites = view.placement.value.sites if view.placement.value is not None else {}
         brokers = view.brokers.value or {}
         addresses = [address for number, address in brokers.items() if sites.get(number) in wanted.lost]
-        described, told = self.topology.clusters[self.cluster], view.voters.value or VotersSeen({}, {})
-        if wanted.each_takes_part:
-            taking_part = TakingPart(VotersSeen(survivors_of(told.voters, wanted.lost), {}))
-        else:
-            left = [dc for dc in described.datacenters if dc not in wanted.lost]
-            taking_part = going_on(told, described, left, wanted.known)
+        described, told = self.topology.clusters[self.cluster], view.voters.value
+        taking_part = taking_part_of(told, described, wanted.lost, wanted.known, each=wanted.each_takes_part)
         addresses += addresses_lost(taking_part.voters.voters.values(), wanted.known, taking_part.left_out)
         return self.servers.listening(dict.fromkeys(addresses), PROBE_TIMEOUT_S)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.topology.durability.analysis import explain_topology
 from orchestrator.topology.durability.losses import Loss, Server, loss_of, servers_of
-from orchestrator.topology.durability.quorum import Quorum, Voter
+from orchestrator.topology.durability.quorum import Vote, Votes
 from orchestrator.topology.model import Cluster, Producer, Replication, Topic, Topology
 from tests.topology.durability import brute_force
 from tests.topology.durability.topologies import cluster, topic, topology
@@ -171,8 +171,8 @@ def test_how_many_survivors_must_take_part(drawn: list[tuple[str, bool, int]], h
     """Where the survivors hold everything together, the fewest of them that surely do are counted right."""
     voters = [(group, is_lost, weight if hierarchical else 1) for group, is_lost, weight in drawn]
     assume(any(weight for *_, weight in voters))
-    quorum = Quorum(
-        tuple(Voter(group if hierarchical else "", is_lost, weight) for group, is_lost, weight in voters),
+    quorum = Votes(
+        tuple(Vote(group if hierarchical else "", is_lost, weight) for group, is_lost, weight in voters),
         hierarchical,
     )
     named = [brute_force.Voter(str(index), group, weight) for index, (group, _, weight) in enumerate(voters)]

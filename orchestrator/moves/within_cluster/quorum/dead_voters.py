@@ -17,8 +17,7 @@ from orchestrator.ports.voters import Voter, VotersSeen
 from orchestrator.runs.gate import absent, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.within_clusters import Quorum
-from orchestrator.topology.durability.quorum import Quorum as Votes
-from orchestrator.topology.durability.quorum import Voter as Vote
+from orchestrator.topology.durability.quorum import Vote, Votes
 from orchestrator.topology.model import Cluster
 from orchestrator.wording import listed, plural
 

@@ -18,7 +18,6 @@ from orchestrator.ports.voters import FileChange, Voter, VotersSeen
 from orchestrator.runs.gate import absent, asked_again, gate_result
 from orchestrator.runs.plan import GateResult
 from orchestrator.runs.within_clusters import Quorum, left_out_in_words
-from orchestrator.topology.durability.control_plane import FIRST_WITH_ANOTHER_LIST
 from orchestrator.topology.model import Cluster
 from orchestrator.wording import listed, plural
 
@@ -171,8 +170,7 @@ def quorum_formed(cluster: str, quorum: Quorum) -> GateResult:
 def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> GateResult:
     """Tests have done it on real servers of this version, with voters of this kind; or a person goes first.
 
-    Controllers before 3.8 do not start with other voters than those in their `quorum-state` (KAFKA-16526):
-    there nobody can. Before 4.0 voters have no pre-vote (KIP-996).
+    Before 4.0 voters have no pre-vote (KIP-996). Before 3.8 nobody can: see `control_plane_after`.
     """
     limit = f"a quorum of the survivors was tried on real servers of the version of {cluster}"
     versions = listed(PROVEN[described.metadata])
@@ -180,13 +178,6 @@ def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> Gat
     measured = f"Kafka {described.kafka} with {voters}"
     version = described.version
     is_kraft = described.metadata == "kraft"
-    if is_kraft and version < FIRST_WITH_ANOTHER_LIST:
-        reason = (
-            f"controllers of Kafka {described.kafka} do not start with another list of voters than that in "
-        )
-        reason += "their quorum-state: only 3.8 and later do"
-        hint = "bring the site back; --accept-unproven changes nothing here: it cannot work"
-        return gate_result("quorum-proven", "refused", measured, limit, reason, hint)
     beside = f"; {UNSUPPORTED}" if is_kraft else ""
     if is_kraft and version < _PRE_VOTE:
         beside += (

@@ -19,8 +19,7 @@ from orchestrator.moves.within_cluster.margin import voters_by_site
 from orchestrator.ports.voter_lines import groups_in
 from orchestrator.ports.voters import FileChange, Voter, VotersSeen
 from orchestrator.runs.within_clusters import LeftOut, Quorum, numbers_in
-from orchestrator.topology.durability.quorum import Quorum as Votes
-from orchestrator.topology.durability.quorum import Voter as Vote
+from orchestrator.topology.durability.quorum import Vote, Votes
 from orchestrator.topology.model import Cluster
 from orchestrator.wording import listed, plural
 
@@ -45,6 +44,24 @@ class TakingPart:
 def has_metadata(voter: Voter) -> bool:
     """Whether it has ever followed a leader: before that its epoch is 0, or there is none."""
     return voter.epoch > 0
+
+
+def taking_part_of(
+    told: VotersSeen | None, described: Cluster, lost: Collection[str], quorum: Quorum, *, each: bool
+) -> TakingPart:
+    """The voters at sites that are not lost, without those that were taken out of the quorum while it lived.
+
+    `told`: as hosts tell, None where they do not. `each`: all of the voters, or those that have been recorded
+    to be the whole quorum; otherwise see `going_on`.
+    """
+    told = told or VotersSeen({}, {})
+    if not each:
+        return going_on(told, described, [dc for dc in described.datacenters if dc not in lost], quorum)
+    gone = {*lost, *quorum.dropped_at}
+    left = {name: voter for name, voter in told.voters.items() if voter.site not in gone}
+    if quorum.forced is not None:
+        left = {name: voter for name, voter in left.items() if name in quorum.forced.kept}
+    return TakingPart(VotersSeen(left, {}))
 
 
 def going_on(told: VotersSeen, described: Cluster, sites: Collection[str], quorum: Quorum) -> TakingPart:
