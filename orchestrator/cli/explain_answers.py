@@ -107,7 +107,10 @@ def with_procedures(found: Durability, procedures: Mapping[Lost, Foreseen]) -> d
         if (told := procedures.get(tuple(loss["lost"]))) is None:
             continue
         loss["clusters"][told.cluster].update(
-            steps=list(told.steps), overrides=list(told.overrides), stranded=list(told.stranded)
+            steps=list(told.steps),
+            overrides=list(told.overrides),
+            stranded=list(told.stranded),
+            missing=list(told.missing),
         )
     return data
 
@@ -121,7 +124,9 @@ def _in_words(lost: Lost, told: Foreseen | None) -> str:
     )
     beside = "".join(f"; {said}" for said in told.stranded)
     sites = " ".join(f"--attest-down {site}" for site in lost)
-    return f"dcctl failover FILE {sites} would do: {', '.join(told.steps)}{words}{beside}"
+    lacking = " and ".join(told.missing)
+    without = f" (once the file names {lacking})" if lacking else ""
+    return f"dcctl failover FILE {sites} would do{without}: {', '.join(told.steps)}{words}{beside}"
 
 
 def reading_lines(read: Sequence[Reading]) -> Iterator[str]:

@@ -217,6 +217,23 @@ def test_within_a_stretched_cluster_the_steps_of_a_failover_are_told(
     )
 
 
+def test_what_a_file_of_real_servers_lacks_for_a_failover_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of those of a simulation nothing: it brings its own."""
+    text = Path(EXAMPLE).with_name("stretched-2dc.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "ledger.yaml"
+    file.write_text(text.replace("  main:\n", "  main:\n    bootstrap: ['k1:9092']\n", 1), encoding="utf-8")
+    assert run(["explain", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "would do (once the file names coordination and inventory): fence-site" in out
+    assert run(["explain", str(file), "--json", "--lose", "dc1"]) == 0
+    assert json.loads(capsys.readouterr().out)["losses"][0]["clusters"]["main"]["missing"] == [
+        "coordination",
+        "inventory",
+    ]
+
+
 @pytest.mark.parametrize(
     ("layout", "lost", "steps"),
     [

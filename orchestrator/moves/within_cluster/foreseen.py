@@ -28,13 +28,15 @@ _WORDS = {"margin-after": "--accept-margin", "quorum-proven": "--accept-unproven
 class Foreseen:
     """`steps`: ids in order; none where nothing is to be done, or nothing can be. `overrides`: the words that
     `failover` would need to be allowed, and for every topic to be written. `stranded`: a sentence for each
-    topic that leaders there would go on taking writes of. `cluster`: that goes on.
+    topic that leaders there would go on taking writes of. `cluster`: that goes on. `missing`: keys of the
+    topology file that it lacks for that, if it is of servers of somebody's own.
     """
 
     cluster: str
     steps: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     stranded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def foreseen_of(topology: Topology, found: Durability, them: Participants) -> dict[tuple[str, ...], Foreseen]:
@@ -66,13 +68,23 @@ def foreseen(
         cluster=cluster, attested=sites, lower_min_insync=("all",), accept_margin=True, accept_unproven=True
     )
     said = plan_site_loss(topology, seen, every_word, them)
-    if _closed(said, "quorum-proven"):
-        return Foreseen(cluster)
     stopped = needed.facts["stopped"]
     words = [f"--lower-min-insync {','.join(stopped)}"] if stopped else []
     words += [word for gate, word in _WORDS.items() if _closed(needed, gate)]
     steps = tuple(step.action for step in said.steps)
-    return Foreseen(cluster, steps, tuple(words), tuple(foretold(topology, cluster, sites)))
+    stranded = tuple(foretold(topology, cluster, sites))
+    return Foreseen(
+        cluster, steps, tuple(words), stranded, _missing(topology, described, fate) if steps else ()
+    )
+
+
+def _missing(topology: Topology, described: Cluster, fate: ClusterFate) -> tuple[str, ...]:
+    """A simulation brings its own; with addresses nothing is done without the ensemble."""
+    if not described.bootstrap:
+        return ()
+    coordination = () if topology.coordination else ("coordination",)
+    needs_hosts = fate.control_plane == "needs-procedure"
+    return (*coordination, "inventory") if needs_hosts and not topology.inventory else coordination
 
 
 def _closed(plan: Plan, gate_id: str) -> bool:
