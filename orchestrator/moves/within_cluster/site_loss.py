@@ -8,6 +8,7 @@ from dataclasses import replace
 from orchestrator.moves.cluster_gates import gates_of_cluster
 from orchestrator.moves.participants import Participants
 from orchestrator.moves.within_cluster.applications import Sites, WaitingTopics, go_elsewhere, leaving
+from orchestrator.moves.within_cluster.loss_facts import LossFacts
 from orchestrator.moves.within_cluster.loss_gates import (
     continuing,
     lost_site_off,
@@ -16,7 +17,6 @@ from orchestrator.moves.within_cluster.loss_gates import (
     site_attested,
 )
 from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
-from orchestrator.moves.within_cluster.margin import margin_as_json
 from orchestrator.moves.within_cluster.margin_after import AfterPlan, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.mirrors import mirrors_in_words, mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
@@ -34,11 +34,7 @@ from orchestrator.moves.within_cluster.quorum.dead_voters import (
     refuse_static,
     voters_droppable,
 )
-from orchestrator.moves.within_cluster.quorum.gates import (
-    UNSUPPORTED,
-    gates_of_voters,
-    lost_site_silent,
-)
+from orchestrator.moves.within_cluster.quorum.gates import gates_of_voters, lost_site_silent
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, taking_part_of
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
@@ -47,7 +43,6 @@ from orchestrator.moves.within_cluster.stranded import (
     Stranded,
     may_be_led_there,
     not_waiting,
-    stranded_as_json,
     stranded_of,
 )
 from orchestrator.moves.within_cluster.unbroken import broken, brokers_unbroken
@@ -64,7 +59,7 @@ from orchestrator.ports.voter_sets import Member
 from orchestrator.runs.gate import gate_result
 from orchestrator.runs.plan import GateResult, Plan
 from orchestrator.runs.runbook import Runbook
-from orchestrator.runs.within_clusters import Quorum, left_out_as_json, left_out_in_words
+from orchestrator.runs.within_clusters import Quorum, left_out_in_words
 from orchestrator.snapshot.snapshot import ClusterView, Snapshot
 from orchestrator.topology.durability.shapes import INTERNAL_TOPICS
 from orchestrator.topology.model import Cluster, Topology
@@ -170,26 +165,26 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
             with book.section("applications", on_failure="stop"):
                 go_elsewhere(book, them, away_from, after=written, stops=False, waiting=waits)
     said = _in_words(way, min_insync, away) + away_from.said
-    facts = {
-        "way": f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
-        "when_done": f"{cluster} goes on without {listed(sites)}{said}",
-        "copies": to_lower,
-        "sites": list(sites),
-        "partitions": placement.partition_count,
-        "waiting": len(waiting),
-        "stopped": list(stays),
-        "away": [str(partition) for partition in unled],
-        "unclean": [str(partition) for partition in unclean],
-        "margin": margin_as_json(margin),
-        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=forms), sites),
-        "applications": away_from.at,
-        "applications_left": dict(away_from.left_out),
-        "quorum": sorted(voters.voters) if forms else [],
-        "voters_left_out": left_out_as_json(taking_part.left_out),
-        "voters_dropped": [voter.number for voter in dropped],
-        **({"unsupported": UNSUPPORTED} if forms and described.metadata == "kraft" else {}),
-    }
-    return plan_of(topology, seen, request, "site-loss", book, gates, done, facts)
+    facts = LossFacts(
+        way=f"Go on at {cluster} without {listed(sites) or 'a site'}{said}",
+        when_done=f"{cluster} goes on without {listed(sites)}{said}",
+        sites=sites,
+        margin=margin,
+        stranded=_stranded(topology, seen, request, forms=forms),
+        copies=to_lower,
+        partitions=placement.partition_count,
+        waiting=len(waiting),
+        stopped=stays,
+        away=unled,
+        unclean=unclean,
+        quorum=voters.voters if forms else (),
+        left_out=taking_part.left_out,
+        dropped=dropped,
+        is_unsupported=forms and described.metadata == "kraft",
+        applications=away_from.at,
+        staying=away_from.left_out,
+    )
+    return plan_of(topology, seen, request, "site-loss", book, gates, done, facts.as_json())
 
 
 def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
@@ -243,28 +238,18 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
         form_alone(book, cluster, taking_part, sites, quorum, after=off)
     kept = listed(sorted(voters.voters)) or f"voters at {listed(others)} (which ones is not known)"
-    facts = {
-        "way": f"Make {kept} the whole metadata quorum of {cluster} without {without}, "
-        f"and no more yet: {why}",
-        "when_done": f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
+    facts = LossFacts(
+        way=f"Make {kept} the whole metadata quorum of {cluster} without {without}, and no more yet: {why}",
+        when_done=f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
         f"for writes: dcctl failover FILE {request.words}",
-        "copies": {},
-        "sites": list(sites),
-        "partitions": 0,
-        "waiting": 0,
-        "stopped": [],
-        "away": [],
-        "unclean": [],
-        "margin": margin_as_json(margin),
-        "stranded": stranded_as_json(_stranded(topology, seen, request, forms=True), sites),
-        "applications": {},
-        "applications_left": {},
-        "quorum": sorted(voters.voters),
-        "voters_left_out": left_out_as_json(taking_part.left_out),
-        "voters_dropped": [],
-        **({"unsupported": UNSUPPORTED} if described.metadata == "kraft" else {}),
-    }
-    return plan_of(topology, seen, request, "site-loss", book, gates, "", facts)
+        sites=sites,
+        margin=margin,
+        stranded=_stranded(topology, seen, request, forms=True),
+        quorum=voters.voters,
+        left_out=taking_part.left_out,
+        is_unsupported=described.metadata == "kraft",
+    )
+    return plan_of(topology, seen, request, "site-loss", book, gates, "", facts.as_json())
 
 
 def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:
