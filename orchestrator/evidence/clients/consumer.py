@@ -122,6 +122,8 @@ class WorkloadConsumer:
                 self._failed(error, message)
             return
         place = TopicPartition(message.topic(), message.partition())
+        # An end that it has read beyond is none any more: committed later, it would be a step back.
+        self._read_to_end.pop(place, None)
         try:
             record = decode_record_id(message.value())
         except ValueError:
