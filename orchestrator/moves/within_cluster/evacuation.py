@@ -80,4 +80,4 @@ def plan_evacuation(topology: Topology, seen: Snapshot, request: EvacuateRequest
         "applications": gone.at,
         "applications_left": dict(gone.left_out),
     }
-    return plan_of(topology, seen, request, "evacuate", book, gates, done, facts)
+    return plan_of(topology, seen, request, book, gates, done, facts)

@@ -30,4 +30,4 @@ def plan_leaders(topology: Topology, seen: Snapshot, request: LeadersRequest) ->
         "to_elect": sum(row.could_lead for row in rows),
         "elsewhere": sum(not row.could_lead for row in rows),
     }
-    return plan_of(topology, seen, request, "leaders", book, gates, done, facts)
+    return plan_of(topology, seen, request, book, gates, done, facts)

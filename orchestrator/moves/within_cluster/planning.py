@@ -68,7 +68,6 @@ def plan_of(  # noqa: PLR0917 - what a plan is made of
     topology: Topology,
     seen: Snapshot,
     request: ClusterRequest,
-    verb: str,
     book: Runbook,
     gates: tuple[GateResult, ...],
     done: str,
@@ -80,4 +79,6 @@ def plan_of(  # noqa: PLR0917 - what a plan is made of
         **facts,
         **({"nothing_to_do": done} if is_done(gates, done) else {}),
     }
-    return plan_of_cluster(topology, seen, request.cluster, verb, request.as_json(), book, gates, told)
+    return plan_of_cluster(
+        topology, seen, request.cluster, request.verb, request.as_json(), book, gates, told
+    )

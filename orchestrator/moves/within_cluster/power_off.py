@@ -131,7 +131,7 @@ def plan_power_off(topology: Topology, seen: Snapshot, request: EvacuateRequest,
         "applications_left": dict(its.gone.left_out),
         **({"unsupported": UNSUPPORTED} if its.forms and described.metadata == "kraft" else {}),
     }
-    return plan_of(topology, seen, request, "evacuate", book, gates, done, facts)
+    return plan_of(topology, seen, request, book, gates, done, facts)
 
 
 def _looked_at(topology: Topology, seen: Snapshot, request: EvacuateRequest, them: Participants) -> _Site:

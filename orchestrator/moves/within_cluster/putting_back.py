@@ -129,7 +129,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         "applications": home.at,
         "applications_left": dict(home.left_out),
     }
-    return plan_of(topology, seen, request, "put-back", book, gates, done, facts)
+    return plan_of(topology, seen, request, book, gates, done, facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +257,7 @@ def _plan_servers_alone(
         "applications": {},
         "applications_left": {},
     }
-    return plan_of(topology, seen, request, "put-back", book, (*held, returned, *kept), "", facts)
+    return plan_of(topology, seen, request, book, (*held, returned, *kept), "", facts)
 
 
 def _tails_cannot_be_read(cluster: str) -> GateResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -23,6 +23,8 @@ _CONFIG = ConfigDict(extra="forbid")
 class ClusterRequest(ABC):
     """Something about one cluster. `accept_cluster`: see `same_clusters`."""
 
+    verb: ClassVar[str]
+    """What its runs are called by, in ids and journals."""
     cluster: str
     by: str = ""
     reason: str = ""
@@ -43,6 +45,8 @@ class ClusterRequest(ABC):
 class LeadersRequest(ClusterRequest):
     """Preferred leaders."""
 
+    verb: ClassVar[str] = "leaders"
+
     @property
     def command(self) -> str:
         """See `ClusterRequest`."""
@@ -57,6 +61,7 @@ class EvacuateRequest(ClusterRequest):
     that alone.
     """
 
+    verb: ClassVar[str] = "evacuate"
     site: str
     accept_margin: bool = False
     power_off: bool = False
@@ -85,6 +90,7 @@ class SiteLossRequest(ClusterRequest):
     has tried it on that version of Kafka.
     """
 
+    verb: ClassVar[str] = "site-loss"
     attested: Sequence[str]
     lower_min_insync: Sequence[str] = ()
     accept_unclean: AcceptUnclean | None = None
@@ -122,6 +128,7 @@ class PutBackRequest(ClusterRequest):
     `accept_unproven`: see `SiteLossRequest`.
     """
 
+    verb: ClassVar[str] = "put-back"
     keep_tails: str = ""
     accept_unproven: bool = False
 

@@ -184,7 +184,7 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
         applications=away_from.at,
         staying=away_from.left_out,
     )
-    return plan_of(topology, seen, request, "site-loss", book, gates, done, facts.as_json())
+    return plan_of(topology, seen, request, book, gates, done, facts.as_json())
 
 
 def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
@@ -249,7 +249,7 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
         left_out=taking_part.left_out,
         is_unsupported=described.metadata == "kraft",
     )
-    return plan_of(topology, seen, request, "site-loss", book, gates, "", facts.as_json())
+    return plan_of(topology, seen, request, book, gates, "", facts.as_json())
 
 
 def _evacuated(seen: Snapshot, cluster: str) -> tuple[str, ...]:

@@ -66,12 +66,13 @@ def _plan_leaving(topology: Topology, seen: Snapshot, request: EvacuateRequest, 
     return plan(topology, seen, request, them)
 
 
-_VERBS: Mapping[str, tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any, Participants], Plan]]] = {
-    "leaders": (LeadersRequest, _plan_leaders),
-    "evacuate": (EvacuateRequest, _plan_leaving),
-    "put-back": (PutBackRequest, plan_put_back),
-    "site-loss": (SiteLossRequest, plan_site_loss),
-}
+_KINDS: tuple[tuple[type[ClusterRequest], Callable[[Topology, Snapshot, Any, Participants], Plan]], ...] = (
+    (LeadersRequest, _plan_leaders),
+    (EvacuateRequest, _plan_leaving),
+    (PutBackRequest, plan_put_back),
+    (SiteLossRequest, plan_site_loss),
+)
+_VERBS = {kind.verb: (kind, planned) for kind, planned in _KINDS}
 VERBS_WITHIN_CLUSTERS = tuple(_VERBS)
 _READ_S = 60.0
 
@@ -82,8 +83,7 @@ class WithinCluster(OnOneCluster):
     def __init__(
         self, topology: Topology, request: ClusterRequest, *, servers: Servers = REAL_SERVERS
     ) -> None:
-        verb = next(verb for verb, (kind, _) in _VERBS.items() if kind is type(request))
-        super().__init__(topology, request.cluster, verb, servers)
+        super().__init__(topology, request.cluster, request.verb, servers)
         self.command = request.command
         self.request = request
 
