@@ -207,9 +207,9 @@ def cut_by_themselves(simulation: Simulation) -> set[TopicPartition]:
     cut = re.compile(r"Truncating partition (\S+)-(\d+) with TruncationState\(offset=[1-9]")
     site = simulation.site("dc1")
     told = [
-        site.files.place(f"{server.program}/logs/kafka.log").read_text(encoding="utf-8")
-        for server in servers_at(simulation, "dc1")
-        if server.purposes[0] == "client"
+        site.files.place(f"{broker.program}/logs/kafka.log").read_text(encoding="utf-8")
+        for broker in simulation.estate.brokers_of("main")
+        if broker.dc == "dc1"
     ]
     return {TopicPartition(topic, int(number)) for text in told for topic, number in cut.findall(text)}
 
