@@ -27,5 +27,5 @@ def test_a_forgotten_value_is_refused(words: str, capsys: pytest.CaptureFixture[
     assert run(words.replace("FILE", LAYOUT).split()) == 2
     told = capsys.readouterr()
     option, follows = words.split()[-2:]
-    assert f"{option}" in told.err + told.out
+    assert option in told.err + told.out
     assert f"lacks its value: {follows} follows it" in told.err + told.out

@@ -199,7 +199,7 @@ def test_voters_that_listen_late_are_awaited_where_they_are_started_again(
     """A server takes connections some seconds after its service manager has started it."""
     operator = lost(estates, mode)
     killed(operator, there, "stop voter", 2)
-    _not_listening_yet(monkeypatch, "dc2")
+    none_listens(monkeypatch, "dc2", "start")
     assert operator.abort().outcome == "undone"
 
 
@@ -210,14 +210,15 @@ def test_voters_that_their_guards_hold_are_not_awaited(
     """Returned ones, as long as the quorum without them stands."""
     operator = returned(estates, mode)
     killed(operator, back, "stop voter", 4)
-    _not_listening_yet(monkeypatch, "dc1")
-    monkeypatch.setattr(HostsOfVoters, "read", _held(HostsOfVoters.read, "dc1"))
+    none_listens(monkeypatch, "dc1", "start", "read")
     assert operator.abort().outcome == "undone"
     stood_alone(operator)
 
 
-def _not_listening_yet(monkeypatch: pytest.MonkeyPatch, site: str) -> None:
-    monkeypatch.setattr(HostsOfVoters, "start", _held(HostsOfVoters.start, site))
+def none_listens(monkeypatch: pytest.MonkeyPatch, site: str, *told_by: str) -> None:
+    """By these questions to its hosts."""
+    for question in told_by:
+        monkeypatch.setattr(HostsOfVoters, question, _held(getattr(HostsOfVoters, question), site))
 
 
 def _held(asked: Callable[..., VotersSeen], site: str) -> Callable[..., VotersSeen]:

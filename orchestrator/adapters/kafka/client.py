@@ -126,8 +126,8 @@ It gives such brokers up since 2.10, with what it had asked of them. They were f
 asked so soon after their start that not every other broker knew them.
 """
 LATE = ("_TIMED_OUT", "_TRANSPORT", BROKER_GONE)
-_ASKED_ANEW = ("_TIMED_OUT", BROKER_GONE)
 """Codes of what was not answered, and may have been done."""
+_ASKED_ANEW = ("_TIMED_OUT", BROKER_GONE)
 TOO_FEW_BROKERS = "INVALID_REPLICATION_FACTOR"
 """What a topic is refused with that has more replicas than the controller knows brokers."""
 _NO_ANSWER = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")

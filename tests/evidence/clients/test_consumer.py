@@ -12,22 +12,15 @@ from orchestrator.evidence.audit.ledgers import positions_path
 from orchestrator.evidence.clients import consumer
 from orchestrator.evidence.clients.config import ConsumerConfig
 from orchestrator.evidence.clients.consumer import WorkloadConsumer
+from tests.evidence.clients.messages import Placed
 
 
-class Told:
+class Told(Placed):
     """A record of the log, or the end of it at that offset."""
 
     def __init__(self, offset: int, *, is_end: bool = False) -> None:
-        self._offset, self._is_end = offset, is_end
-
-    def topic(self) -> str:
-        return "orders"
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self._offset
+        super().__init__(offset)
+        self._is_end = is_end
 
     def value(self) -> bytes:
         return b"checkout,%d,1,0" % self._offset
@@ -59,28 +52,28 @@ class Client:
     def close(self) -> None: ...
 
 
+def committed(folder: Path, monkeypatch: pytest.MonkeyPatch, *batches: list[Told]) -> list[int]:
+    """By a consumer that is given these, and is stopped then."""
+    monkeypatch.setattr(consumer, "Consumer", Client)
+    config = ConsumerConfig(name="billing", life=1, ledgers=str(folder), properties={}, topics=["orders"])
+    one = WorkloadConsumer(config)
+    client: Any = one._client
+    client.owner, client.batches = one, list(batches)
+    one.run()
+    found: list[int] = client.committed
+    return found
+
+
 def test_an_end_that_was_read_beyond_is_not_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records that come behind an end in one fetch make it an old one: whoever goes on would read them again."""
-    monkeypatch.setattr(consumer, "Consumer", Client)
-    config = ConsumerConfig(name="billing", life=1, ledgers=str(tmp_path), properties={}, topics=["orders"])
-    one = WorkloadConsumer(config)
-    client: Any = one._client
-    client.owner = one
-    client.batches = [[Told(0), Told(1), Told(2, is_end=True), Told(2), Told(3)], [], []]
-    one.run()
-    assert client.committed[-1] == 4
+    batch = [Told(0), Told(1), Told(2, is_end=True), Told(2), Told(3)]
+    assert committed(tmp_path, monkeypatch, batch, [], [])[-1] == 4
     assert "commit,orders,0,4," in positions_path(tmp_path, "billing", 1).read_text()
 
 
 def test_an_end_beyond_the_last_record_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind it nobody sees anything: markers of transactions."""
-    monkeypatch.setattr(consumer, "Consumer", Client)
-    config = ConsumerConfig(name="billing", life=1, ledgers=str(tmp_path), properties={}, topics=["orders"])
-    one = WorkloadConsumer(config)
-    client: Any = one._client
-    client.owner = one
-    client.batches = [[Told(0), Told(1), Told(5, is_end=True)], []]
-    one.run()
-    assert client.committed[-1] == 5
+    batch = [Told(0), Told(1), Told(5, is_end=True)]
+    assert committed(tmp_path, monkeypatch, batch, [])[-1] == 5

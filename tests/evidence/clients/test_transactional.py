@@ -16,25 +16,7 @@ from orchestrator.evidence.clients import producer
 from orchestrator.evidence.clients.config import ProducerConfig
 from orchestrator.evidence.clients.outbox import read_outbox
 from orchestrator.evidence.clients.transactional import TransactionalProducer
-
-
-class _Message:
-    """Where a record stands."""
-
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-
-    def topic(self) -> str:
-        """Of all."""
-        return "orders"
-
-    def partition(self) -> int:
-        """Of all."""
-        return 0
-
-    def offset(self) -> int:
-        """Each one its own."""
-        return self._offset
+from tests.evidence.clients.messages import Placed
 
 
 class Coordinated:
@@ -45,7 +27,7 @@ class Coordinated:
 
     def __init__(self, properties: dict[str, Any], **_others: object) -> None:
         self.properties = properties
-        self._waiting: list[tuple[Callable[..., None], _Message]] = []
+        self._waiting: list[tuple[Callable[..., None], Placed]] = []
         self._offset = 0
 
     def _called(self, call: str) -> None:
@@ -72,7 +54,7 @@ class Coordinated:
 
     def produce(self, _topic: str, on_delivery: Callable[..., None], **_fields: object) -> None:
         """Answered at the next flush."""
-        self._waiting.append((on_delivery, _Message(self._offset)))
+        self._waiting.append((on_delivery, Placed(self._offset)))
         self._offset += 1
 
     def poll(self, _timeout_s: float) -> int:
