@@ -187,6 +187,8 @@ class TwinCluster:
         self.log_end = 1
         # Brokers that let operator and mirror in, and no application.
         self.closed: set[int] = set()
+        # In ZooKeeper mode threads of a broker wait for the quorum, until none is left to answer.
+        self.is_silent_without_quorum = False
         # Topics that the operator does not see, and partitions whose replicas are being moved.
         self.unseen: set[str] = set()
         self.moving: set[TopicPartition] = set()
@@ -216,13 +218,17 @@ class TwinCluster:
     @property
     def answering(self) -> dict[int, Broker]:
         """Brokers that answer, by number."""
-        return {number: broker for number, broker in self.brokers.items() if broker.state == "up"}
+        return {number: broker for number, broker in self.brokers.items() if self._met(broker) == "up"}
 
     @property
     def reach(self) -> State:
         """What a client meets that may use any broker."""
-        states = {broker.state for broker in self.brokers.values()}
+        states = {self._met(broker) for broker in self.brokers.values()}
         return "up" if "up" in states else "silent" if "silent" in states else "gone"
+
+    def _met(self, broker: Broker) -> State:
+        waits = self.is_silent_without_quorum and broker.state == "up" and not self.has_quorum
+        return "silent" if waits else broker.state
 
     @property
     def lets_in(self) -> bool:
@@ -246,7 +252,7 @@ class TwinCluster:
 
     def is_led(self, log: Log) -> bool:
         """Whether its leader answers."""
-        return log.leader in self.brokers and self.brokers[log.leader].state == "up"
+        return log.leader in self.answering
 
     def coordinator(self, group: str) -> Log:
         """The log whose leader coordinates a group."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from orchestrator.errors import GateRefusedError, GateUnknownError, UsageError
@@ -73,11 +75,21 @@ def test_its_servers_stop_one_broker_at_a_time_and_back_all_is_as_before(
     assert (orders(operator), led_by(operator)) == (before, led)
 
 
-@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft", "stretched-3dc"])
-def test_killed_on_its_way_it_is_gone_on_with_or_taken_back(estates: Estates, layout: str) -> None:
+def answers_only_with_a_quorum(estates: Estates, layout: str) -> Operator:
+    """Brokers answer nobody while voters stand still."""
+    operator = at_work(estates, layout)
+    operator.estate.clusters["main"].is_silent_without_quorum = True
+    return operator
+
+
+@pytest.mark.parametrize("layout", [*FORMING, "stretched-3dc"])
+@pytest.mark.parametrize("made", [at_work, answers_only_with_a_quorum])
+def test_killed_on_its_way_it_is_gone_on_with_or_taken_back(
+    estates: Estates, made: Callable[[Estates, str], Operator], layout: str
+) -> None:
     """Up to the first changed file of a voter all can be taken back; then failback brings it back."""
     story = Story(
-        lambda estates: at_work(estates, layout),
+        lambda estates: made(estates, layout),
         lambda operator: operator.evacuate("dc1", power_off=True, **WORD),
         is_off,
         has_come_back,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from orchestrator.errors import GateRefusedError
 from orchestrator.topology.model import Cluster
+from orchestrator.verbs.live.run_result import RunResult
 from tests.twin.conftest import Estates
 from tests.twin.killing import Story, each, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
@@ -358,6 +360,48 @@ def test_killed_on_its_way_it_is_gone_on_with_or_taken_back(estates: Estates, mo
     """Before and after a sample of what it does."""
     story = stories(mode)[way]
     for number, harm in sampled(estates, story, 7):
+        gone_on_with(estates, story, number, harm)
+        taken_back(estates, story, number, harm)
+
+
+def answers_only_with_a_quorum(estates: Estates, mode: str) -> Operator:
+    """The lost site is back; brokers would answer nobody once all voters stand still."""
+    operator = returned(estates, mode)
+    operator.estate.clusters["main"].is_silent_without_quorum = True
+    return operator
+
+
+@BOTH
+def test_killed_on_the_way_back_it_goes_on_although_no_broker_answers_without_a_quorum(
+    estates: Estates, mode: str
+) -> None:
+    """Nobody will, before the run has put the quorum back."""
+    story = replace(stories(mode)["back"], make=lambda one: answers_only_with_a_quorum(one, mode))
+    for number, harm in sampled(estates, story, 5):
+        gone_on_with(estates, story, number, harm)
+        taken_back(estates, story, number, harm)
+
+
+@BOTH
+def test_killed_before_there_is_a_quorum_it_goes_on_although_no_broker_answers(
+    estates: Estates, mode: str
+) -> None:
+    """All waited for the quorum before it was formed; the same command does the rest."""
+
+    def silent(estates: Estates) -> Operator:
+        operator = lost(estates, mode)
+        operator.estate.clusters["main"].is_silent_without_quorum = True
+        return operator
+
+    def there(operator: Operator) -> RunResult:
+        return operator.go_on_without("dc1", lower_min_insync=("all",))
+
+    def is_formed(operator: Operator) -> None:
+        assert there(operator).outcome == "ok"
+        goes_on_alone(operator)
+
+    story = Story(silent, there, is_formed, stands_as_lost)
+    for number, harm in sampled(estates, story, 5):
         gone_on_with(estates, story, number, harm)
         taken_back(estates, story, number, harm)
 

@@ -145,6 +145,47 @@ def test_a_site_that_is_lost_again_on_its_way_back_is_left_once_more(estates: Es
 
 
 @BOTH
+def test_where_no_broker_answers_without_the_quorum_it_is_put_back_first(estates: Estates, mode: str) -> None:
+    """Some files are changed: that run alone knows its way on."""
+    operator = returned(estates, mode)
+    operator.estate.clusters["main"].is_silent_without_quorum = True
+    killed(operator, back, "start voter", 1)
+    begun = operator.run_id
+    with pytest.raises(GateRefusedError, match=r"quorum-formed refused: (?s:.*) dcctl resume RUN FILE"):
+        back(operator)
+    assert operator.resume(begun).outcome == "ok"
+    is_whole(operator)
+
+
+@BOTH
+def test_asked_anew_where_no_broker_answers_without_the_quorum_no_more_is_done(
+    estates: Estates, mode: str
+) -> None:
+    """All voters had been stopped; the same command does the rest once brokers answer."""
+    operator = returned(estates, mode)
+    operator.estate.clusters["main"].is_silent_without_quorum = True
+    killed(operator, back, "stop voter", 6)
+    assert back(operator).outcome == "ok"
+    assert operator.plan is not None
+    assert operator.plan.way == "Make all voters of main one quorum again, and no more yet: no broker answers"
+    assert back(operator).outcome == "ok"
+    is_whole(operator)
+
+
+@BOTH
+def test_lost_again_where_no_broker_answers_its_survivors_run_first(estates: Estates, mode: str) -> None:
+    """All of them had been stopped on the way back: without a quorum nobody would ever answer."""
+    operator = returned(estates, mode)
+    operator.estate.clusters["main"].is_silent_without_quorum = True
+    killed(operator, back, "stop voter", 6)
+    operator.estate.lose("dc1")
+    operator.estate.live(12)
+    assert there(operator).outcome == "ok"
+    assert there(operator).outcome in {"ok", "nothing-to-do"}
+    goes_on_alone(operator)
+
+
+@BOTH
 def test_whoever_was_started_meanwhile_is_stopped_before_its_file_changes(
     estates: Estates, mode: str
 ) -> None:

@@ -55,8 +55,7 @@ def loss_steps(book: Runbook, way: LossWay, after: Sequence[After] = ()) -> list
         taking_part = TakingPart(way.voters, way.left_out)
         formed = form_alone(book, cluster, taking_part, way.sites, way.quorum, after=formed)
     elif way.halted_voters:
-        with book.section("the other voters", on_failure="stop"):
-            start_stopped(book, cluster, way.voters, way.quorum)
+        start_halted(book, cluster, way.voters, way.quorum)
     with book.section("take writes", on_failure="stop"):
         alone = tuple((tp.topic, tp.partition) for tp in way.unclean)
         await_leaders = AwaitLeaders(cluster=cluster, without=way.lost_brokers, but_for=alone)
@@ -104,6 +103,14 @@ def keep_off(book: Runbook, cluster: str, sites: tuple[str, ...], unasked: str) 
         with book.section("services at the site", on_failure="note"):
             book.add(StopServices(cluster=cluster, sites=sites), after=[order])
     return [behind(fenced, because="what comes back by itself must not decide with the others")]
+
+
+def start_halted(
+    book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum, after: Sequence[After] = ()
+) -> None:
+    """Survivors are the whole quorum already; those of them that do not run are started."""
+    with book.section("the other voters", on_failure="stop"):
+        start_stopped(book, cluster, voters, quorum, after=after)
 
 
 def form_alone(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.moves.cluster_gates import gates_of_cluster
@@ -53,6 +55,17 @@ from orchestrator.topology.model import Cluster, Topology
 from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
 
+_NO_FACTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "restored": [],
+        "voters_unheard": [],
+        "voters_left_out": {},
+        "applications": {},
+        "applications_left": {},
+    }
+)
+"""Of a plan that neither restores settings nor moves applications."""
+
 
 def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, them: Participants) -> Plan:
     """What putting back would do now: settings, the order of assignments, leaders, applications."""
@@ -60,13 +73,15 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     away, lowered = evacuated_of(seen, cluster), lowered_of(seen, cluster)
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
     is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
-    if off and view.placement.value is None and not is_forced:
+    taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
+    if view.placement.value is None and is_forced:
+        return _plan_quorum_alone(topology, seen, request, taking_part)
+    if view.placement.value is None and off:
         return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
     rows = list(displaced(placement))
     recorded = {*(away.orders if away else ()), *(lowered.before if lowered else ())}
     unseen = not_seen(placement, recorded)
-    taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
     gates = _gates(topology, seen, request, recorded, taking_part)
     services = startable(seen, cluster)
     home = coming_home(topology, them, seen, cluster)
@@ -116,9 +131,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     )
     where = f" at {listed(sites)}" if sites else ""
     unheard = silent.said(cluster)
-    whole_again = "; all voters are one quorum again" if quorum.without else ""
-    if taking_part is not None and (out := listed(left_out_in_words(taking_part.left_out))):
-        whole_again += f" but for {out}: not told of, and one of them as soon as started"
+    whole_again = f"; all voters are one quorum again{_but_for(taking_part)}" if quorum.without else ""
     facts = {
         "way": f"Lead {cluster} as before{where}{whole_again}{home.said}{mirrors_in_words(mirrors)}{unheard}",
         "when_done": f"{cluster} is led as before{where}{whole_again}",
@@ -230,6 +243,42 @@ def _lead_as_before(
     return [behind(elected, because="who leads is as before when applications come")]
 
 
+def _but_for(taking_part: TakingPart | None) -> str:
+    """Which voters are not awaited; part of a sentence."""
+    out = listed(left_out_in_words(taking_part.left_out)) if taking_part is not None else ""
+    return f" but for {out}: not told of, and one of them as soon as started" if out else ""
+
+
+def _plan_quorum_alone(
+    topology: Topology, seen: Snapshot, request: PutBackRequest, taking_part: TakingPart | None
+) -> Plan:
+    """The cluster does not answer, and may be waiting for its quorum: all voters become one, and no more.
+
+    In ZooKeeper mode threads of a broker wait where an earlier run was interrupted while all voters stood
+    still, until none is left to answer. Brokers that were away stay away: what their logs hold beyond their
+    leaders is counted once these answer.
+    """
+    cluster = request.cluster
+    quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
+    gates = (
+        *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
+        *_gates_of_quorum(seen, request, described, quorum, taking_part),
+    )
+    book = Runbook()
+    _one_quorum(book, cluster, described, taking_part, quorum, [])
+    but_for = _but_for(taking_part)
+    way = f"Make all voters of {cluster} one quorum again{but_for}, and no more yet: no broker answers"
+    facts = {
+        **_NO_FACTS,
+        "way": way,
+        "when_done": f"all voters of {cluster} are one quorum again{but_for}; once its brokers answer: "
+        f"{put_back_command(cluster)}",
+        "sites": list(quorum.without),
+        "voters_left_out": left_out_as_json(taking_part.left_out if taking_part is not None else {}),
+    }
+    return plan_of(topology, seen, request, book, gates, "", facts)
+
+
 def _plan_servers_alone(
     topology: Topology, seen: Snapshot, request: PutBackRequest, off: tuple[str, ...]
 ) -> Plan:
@@ -247,15 +296,11 @@ def _plan_servers_alone(
     way = f"Let servers of {cluster} run at {listed(off)} again, since it does not answer; "
     way += "what their logs hold beyond their leaders is not counted"
     facts = {
+        **_NO_FACTS,
         "way": way,
         "when_done": f"servers of {cluster} may run at {listed(off)}; once it answers: "
         f"{put_back_command(cluster)}",
         "sites": list(off),
-        "restored": [],
-        "voters_unheard": [],
-        "voters_left_out": {},
-        "applications": {},
-        "applications_left": {},
     }
     return plan_of(topology, seen, request, book, (*held, returned, *kept), "", facts)
 
@@ -303,16 +348,7 @@ def _gates(
     if quorum.forced is None or _is_led(view.voters.value):
         held = (*held, nothing_reassigned(view.reassigning, cluster))
     if quorum.forced is not None:
-        voters = gates_of_voters(
-            view.voters,
-            cluster,
-            described,
-            described.datacenters,
-            quorum,
-            accept_unproven=request.accept_unproven,
-            taking_part=taking_part,
-        )
-        return (*held, quorum_formed(cluster, quorum), *voters)
+        return (*held, *_gates_of_quorum(seen, request, described, quorum, taking_part))
     if off := sites_off_of(seen, cluster):
         return (*held, _returned(seen, cluster, described, off))
     if startable(seen, cluster):
@@ -320,6 +356,27 @@ def _gates(
             held  # a run that stopped servers by plan has not come to its end: they are started, and awaited
         )
     return (*held, isr_full(view.placement, cluster, recorded))
+
+
+def _gates_of_quorum(
+    seen: Snapshot,
+    request: PutBackRequest,
+    described: Cluster,
+    quorum: Quorum,
+    taking_part: TakingPart | None,
+) -> tuple[GateResult, ...]:
+    """Before all voters are one quorum again."""
+    cluster = request.cluster
+    voters = gates_of_voters(
+        seen.cluster(cluster).voters,
+        cluster,
+        described,
+        described.datacenters,
+        quorum,
+        accept_unproven=request.accept_unproven,
+        taking_part=taking_part,
+    )
+    return (quorum_formed(cluster, quorum), *voters)
 
 
 def _is_led(voters: VotersSeen | None) -> bool:

@@ -16,7 +16,13 @@ from orchestrator.moves.within_cluster.loss_gates import (
     settings_known,
     site_attested,
 )
-from orchestrator.moves.within_cluster.loss_steps import LossWay, form_alone, keep_off, loss_steps
+from orchestrator.moves.within_cluster.loss_steps import (
+    LossWay,
+    form_alone,
+    keep_off,
+    loss_steps,
+    start_halted,
+)
 from orchestrator.moves.within_cluster.margin_after import AfterPlan, margin_after_loss, margin_of
 from orchestrator.moves.within_cluster.mirrors import mirrors_in_words, mirrors_shortened, mirrors_stoppable
 from orchestrator.moves.within_cluster.order import without_sites
@@ -75,15 +81,16 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     is_alone = forms or quorum.is_without(sites)
     # Brokers go on telling who was up before, until a quorum of the survivors has taken the others for dead.
     lost_brokers = sites if is_alone else ()
-    if forms and (view.placement.value is None or broken(view.broker_ports)):
-        return _plan_quorum_alone(topology, seen, request, quorum)
-    placement = without_sites(placement_of(seen, cluster), lost_brokers)
-    told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
-    min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     described = topology.clusters[cluster]
     others = tuple(dc for dc in described.datacenters if dc not in sites)
     taking_part = taking_part_of(view.voters.value, described, sites, quorum, each=not is_alone)
     voters = taking_part.voters
+    halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
+    if (view.placement.value is None and (forms or halted_voters)) or (forms and broken(view.broker_ports)):
+        return _plan_quorum_alone(topology, seen, request, quorum, taking_part, forms=forms)
+    placement = without_sites(placement_of(seen, cluster), lost_brokers)
+    told = view.placement if view.placement.value is None else replace(view.placement, value=placement)
+    min_insync, settings = _settings(topology, view, cluster, is_by_file=forms)
     gates = (
         *common_gates(topology, seen, request),
         site_attested(cluster, sites),
@@ -120,7 +127,6 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     unsaid = [name for name, copies in to_lower.items() if copies == 1 and not {name, "all"} & set(word)]
     gates += (margin_after_loss(told, settings, cluster, margin, unsaid, is_accepted=request.accept_margin),)
     waiting = unsettled(placement)
-    halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
     is_fenced = {*with_brokers(described, sites), *(sites if dropped else ())} <= set(
         sites_off_of(seen, cluster)
     )
@@ -206,16 +212,24 @@ def _in_words(way: LossWay, min_insync: Mapping[str, int], away: str) -> str:
     return said + mirrors_in_words(way.mirrors)
 
 
-def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequest, quorum: Quorum) -> Plan:
+def _plan_quorum_alone(
+    topology: Topology,
+    seen: Snapshot,
+    request: SiteLossRequest,
+    quorum: Quorum,
+    taking_part: TakingPart,
+    *,
+    forms: bool,
+) -> Plan:
     """Who is in sync shows only once there is a quorum again: it is formed, and no more is done.
 
     No broker answers, and they may be waiting for it: in ZooKeeper mode threads of a broker do, until none is
-    left. Or a broker takes no connections: whether it comes back, and in sync, is not known before.
+    left. Or a broker takes no connections: whether it comes back, and in sync, is not known before. Where
+    survivors are the whole quorum already (not `forms`), those of them that do not run are started.
     """
     cluster, sites, view = request.cluster, tuple(request.attested), seen.cluster(request.cluster)
     described = topology.clusters[cluster]
     others = tuple(dc for dc in described.datacenters if dc not in sites)
-    taking_part = taking_part_of(view.voters.value, described, sites, quorum, each=False)
     voters, without = taking_part.voters, listed([*sites, *left_out_in_words(taking_part.left_out)])
     gates = (
         *gates_of_cluster(topology, seen, cluster, request.accept_cluster, is_to_answer=False),
@@ -236,18 +250,22 @@ def _plan_quorum_alone(topology: Topology, seen: Snapshot, request: SiteLossRequ
     book = Runbook()
     if voters.voters:
         off = keep_off(book, cluster, sites, why_nobody_is_asked(seen, sites))
-        form_alone(book, cluster, taking_part, sites, quorum, after=off)
+        if forms:
+            form_alone(book, cluster, taking_part, sites, quorum, after=off)
+        else:
+            start_halted(book, cluster, voters, quorum, after=off)
     kept = listed(sorted(voters.voters)) or f"voters at {listed(others)} (which ones is not known)"
+    does = f"Make {kept} the whole metadata quorum" if forms else f"Start those of {kept}, the whole quorum"
     facts = LossFacts(
-        way=f"Make {kept} the whole metadata quorum of {cluster} without {without}, and no more yet: {why}",
+        way=f"{does} of {cluster} without {without}, and no more yet: {why}",
         when_done=f"{kept} are the whole metadata quorum of {cluster}; once its brokers answer, "
         f"for writes: dcctl failover FILE {request.words}",
         sites=sites,
         margin=margin,
-        stranded=_stranded(topology, seen, request, forms=True),
+        stranded=_stranded(topology, seen, request, forms=forms),
         quorum=voters.voters,
         left_out=taking_part.left_out,
-        is_unsupported=described.metadata == "kraft",
+        is_unsupported=forms and described.metadata == "kraft",
     )
     return plan_of(topology, seen, request, book, gates, "", facts.as_json())
 

@@ -109,12 +109,14 @@ def start_rest(
     book.add(rest, after=[behind(after, because="they follow whoever leads")])
 
 
-def start_stopped(book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum) -> None:
+def start_stopped(
+    book: Runbook, cluster: str, voters: VotersSeen, quorum: Quorum, *, after: Sequence[After]
+) -> None:
     """Those of a quorum of survivors that do not run."""
     every = voters.voters.values()
     servers = _names([voter for voter in every if not voter.runs])
     lost = addresses_lost(every, quorum, quorum.left_out)
-    book.add(StartRest(cluster=cluster, sites=_sites(every), servers=servers, lost=lost))
+    book.add(StartRest(cluster=cluster, sites=_sites(every), servers=servers, lost=lost), after=after)
 
 
 def restore_quorum(
