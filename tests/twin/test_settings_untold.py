@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from orchestrator.moves.within_cluster.min_insync import LowerMinInsync, SeeWritable
+from orchestrator.ports.admin_values import ConfigKind
 from orchestrator.runs.effect import Nothing, Outcome, Running
 from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
@@ -17,6 +18,7 @@ from tests.twin.test_quorum import lost as lost_with_quorum
 from tests.twin.test_site_loss import KEY, STRETCHED, lost, wanted
 
 ALL = ("all",)
+Changes = Mapping[str, Mapping[str, str | None]]
 
 
 def leaves_out(
@@ -128,3 +130,31 @@ def test_a_topic_that_is_not_to_be_seen_stays_recorded_where_lowering_is_taken_b
     operator.estate.live(12)
     assert operator.lead_as_before("main").outcome == "ok"
     assert wanted(operator) == had
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_another_writer_takes_back_at_the_same_moment_is_asked_for_once_more(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """In ZooKeeper mode a broker writes all settings of a topic, as it has read them before."""
+    operator = lost_with_quorum(estates, "zookeeper")
+    before, left = wanted(operator), 0
+    alter = TwinKafka.alter_configs
+
+    def taken_back(kafka: TwinKafka, kind: ConfigKind, changes: Changes, timeout_s: float = 30.0) -> None:
+        nonlocal left
+        had = wanted(operator)["orders"]
+        alter(kafka, kind, changes, timeout_s)
+        left -= 1
+        if left >= 0:
+            kafka.cluster.configure("orders", {KEY: had})
+
+    monkeypatch.setattr(TwinKafka, "alter_configs", taken_back)
+    left = times
+    assert operator.go_on_without("dc1", lower_min_insync=ALL).outcome == "ok"
+    assert wanted(operator)["orders"] == "2"
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    left = times
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert wanted(operator) == before

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
 from pydantic.dataclasses import dataclass
 
@@ -43,6 +45,8 @@ KEY = "min.insync.replicas"
 _AT_ONCE = 500
 _SETTLED_S = 30.0
 _POLL_S = 0.5
+# Looks until it is asked for once more: a setting is told a moment after it is set.
+_ASKED_AGAIN_AFTER = 6
 _ASK_S = 5.0
 
 
@@ -156,15 +160,34 @@ class LowerMinInsync(
             if self._own(run) is None:
                 own = _told_of_all(kafka, self.topics, kafka.configs("topic", self.topics))
                 record.write(self._fact({name: own[name].get(KEY) for name in self.topics}))
-            came_to = _set(run, kafka, {name: str(wanted) for name, wanted in self.topics.items()})
+            came_to = _set(run, kafka, self._wanted())
             return True
 
         await_answered(run, is_asked, _SETTLED_S, poll_s=_POLL_S)
-        return came_to
+        if not isinstance(came_to, Done):
+            return came_to
+        return _hold(run, kafka, self._not_in_force, is_asked=True)
+
+    def _wanted(self) -> dict[str, str]:
+        return {name: str(wanted) for name, wanted in self.topics.items()}
+
+    def _not_in_force(self, kafka: Kafka) -> dict[str, str]:
+        wanted = self._wanted()
+        found = kafka.topic_config(wanted)
+        return {name: value for name, value in wanted.items() if found.get(name, {}).get(KEY) != value}
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each has it in force."""
-        return _seen(run, self.cluster, {name: str(wanted) for name, wanted in self.topics.items()})
+        kafka = _kafka(run, self.cluster)
+        wrong: list[str] = []
+
+        def is_in_force() -> bool:
+            wrong[:] = self._not_in_force(kafka)
+            return not wrong
+
+        if await_answered(run, is_in_force, _SETTLED_S, poll_s=_POLL_S):
+            return Done(Nothing(), f"{KEY} of {plural(len(self.topics), 'topic')} in force")
+        return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """What was recorded, of those that have what this run set; then the record is taken back.
@@ -174,7 +197,7 @@ class LowerMinInsync(
         own, kafka = self._own(run), _kafka(run, self.cluster)
         if own is None:
             return Done(Nothing())
-        asked = _set(run, kafka, _back(kafka, own.before, own.lowered))
+        asked = _hold(run, kafka, partial(_back, before=own.before, lowered=own.lowered))
         if not isinstance(asked, Done):
             return asked
         left = _left(run, self.cluster, own.before, own.lowered)
@@ -239,7 +262,7 @@ class RestoreMinInsync(
 
         if not await_answered(run, is_in_sync, _SETTLED_S):
             return Failed(f"{KEY} stays lowered: too few replicas are in sync for it: {listed(lacking)}")
-        return _set(run, kafka, _back(kafka, self.before, self.lowered))
+        return _hold(run, kafka, partial(_back, before=self.before, lowered=self.lowered))
 
     def _wanted(self, one: Assigned) -> int:
         """As it was set; all of them where the cluster's own word counts."""
@@ -344,6 +367,32 @@ def _set(run: Running, kafka: Kafka, values: Mapping[str, str | None]) -> Outcom
     return asked_for(run, sorted(values.items()), ask, "setting", at_once=_AT_ONCE)
 
 
+def _hold(
+    run: Running,
+    kafka: Kafka,
+    left: Callable[[Kafka], Mapping[str, str | None]],
+    *,
+    is_asked: bool = False,
+) -> Outcome[Nothing]:
+    """Ask for what is `left` to be set until nothing is, for a while: `verify` tells what is left then.
+
+    `is_asked`: it was asked for a moment ago. In ZooKeeper mode a broker reads all settings of a topic, and
+    writes all of them: of two that do so at the same moment one takes back what the other has set.
+    """
+    came_to: Outcome[Nothing] = Done(Nothing())
+    polls = count(int(is_asked))
+
+    def holds() -> bool:
+        nonlocal came_to
+        rest = left(kafka)
+        if rest and next(polls) % _ASKED_AGAIN_AFTER == 0:
+            came_to = _set(run, kafka, rest)
+        return not rest or not isinstance(came_to, Done)
+
+    await_answered(run, holds, _SETTLED_S, poll_s=_POLL_S)
+    return came_to
+
+
 def _back(
     kafka: Kafka, before: Mapping[str, str | None], lowered: Mapping[str, int]
 ) -> dict[str, str | None]:
@@ -370,17 +419,3 @@ def _left(
 
     await_answered(run, is_back, _SETTLED_S, poll_s=_POLL_S)
     return left
-
-
-def _seen(run: Running, cluster: str, wanted: Mapping[str, str]) -> Outcome[Nothing]:
-    kafka = _kafka(run, cluster)
-    wrong: list[str] = []
-
-    def is_in_force() -> bool:
-        found = kafka.topic_config(wanted)
-        wrong[:] = [name for name, value in wanted.items() if found.get(name, {}).get(KEY) != value]
-        return not wrong
-
-    if await_answered(run, is_in_force, _SETTLED_S, poll_s=_POLL_S):
-        return Done(Nothing(), f"{KEY} of {plural(len(wanted), 'topic')} in force")
-    return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")
