@@ -35,6 +35,7 @@ _PLAYBOOKS = (
     "start-clients.yml",
     "stop-clients.yml",
     "voters.yml",
+    "voters/begin.yml",
     "replica-logs.yml",
     "services.yml",
     "library/dcctl_lines.py",

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: changes lines of a file, all or none, if it is the file that was read."""
+"""Ansible module: changes lines of files, all or none, if they are the files that were read."""
 
 from __future__ import annotations
 
@@ -11,30 +11,21 @@ from ansible.module_utils.dcctl_files import replaced
 
 DOCUMENTATION = r"""
 module: dcctl_lines
-short_description: Changes lines of a file that is known
+short_description: Changes lines of files that are known
 description:
-  - Changes lines of a file whose digest is known, and keeps the file as it was beside it.
+  - Changes lines of files whose digests are known, and keeps each file as it was beside it.
   - A file that has these lines already, and had that digest without them, stays as it is.
-  - Any other file is left alone, and the task fails.
+  - Where any other file is found none is changed, and the task fails.
 options:
-  path:
-    description: The file.
-    type: path
+  files:
+    description:
+      - By the name of a server its file; C(path), C(sha256), the digest of the file as it was read, and
+        C(changes), lines by their C(number), from 1 on, what C(was) there and is C(now).
+      - Also C(becomes), the digest that the file is to have afterwards, where that is known.
+    type: dict
     required: true
-  sha256:
-    description: The digest of the file as it was read.
-    type: str
-    required: true
-  changes:
-    description: Lines by their O(changes.number), from 1 on; what O(changes.was) there is O(changes.now).
-    type: list
-    elements: dict
-    required: true
-  becomes:
-    description: The digest that the file is to have afterwards, where that is known.
-    type: str
   kept_as:
-    description: What is put behind the path of the file that is kept.
+    description: What is put behind the path of each file that is kept.
     type: str
     default: .before-dcctl
 author: dcctl
@@ -42,15 +33,17 @@ author: dcctl
 EXAMPLES = r"""
 - name: Leave one server out
   dcctl_lines:
-    path: /etc/zookeeper/zoo.cfg
-    sha256: 9b3e…
-    changes: [{number: 7, was: "server.1=a:2888:3888", now: "#server.1=a:2888:3888"}]
+    files:
+      zookeeper-4:
+        path: /etc/zookeeper/zoo.cfg
+        sha256: 9b3e…
+        changes: [{number: 7, was: "server.1=a:2888:3888", now: "#server.1=a:2888:3888"}]
 """
 RETURN = r"""
 sha256:
-  description: The digest of the file as it is now, or would be in check mode.
+  description: By the name of a server the digest of its file as it is now, or would be in check mode.
   returned: success
-  type: str
+  type: dict
 """
 
 
@@ -73,36 +66,49 @@ def changed(raw, changes, old, new):
     return b"\n".join(lines)
 
 
+def planned(path, wanted):
+    """The file as it is, and as it is to be. Raises `ValueError` where it is not the one that was read."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    now, known = changed(raw, wanted["changes"], "was", "now"), wanted["sha256"]
+    if digest(raw) != known or now is None:
+        earlier = changed(raw, wanted["changes"], "now", "was")
+        if earlier is not None and digest(earlier) == known:
+            return raw, raw
+        raise ValueError(f"{path} is not the file that was read: sha256 {known}, now {digest(raw)}")
+    becomes = wanted.get("becomes")
+    if becomes and digest(now) != becomes:
+        raise ValueError(f"{path} would not become the file that it was: sha256 {becomes}, {digest(now)}")
+    return raw, now
+
+
 def main():
-    """Look, and change."""
+    """Look at all of them, and change them."""
     module = AnsibleModule(
         argument_spec={
-            "path": {"type": "path", "required": True},
-            "sha256": {"type": "str", "required": True},
-            "changes": {"type": "list", "elements": "dict", "required": True},
-            "becomes": {"type": "str"},
+            "files": {"type": "dict", "required": True},
             "kept_as": {"type": "str", "default": ".before-dcctl"},
         },
         supports_check_mode=True,
     )
-    path, wanted, changes = (module.params[key] for key in ("path", "sha256", "changes"))
-    path = Path(path).resolve()
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        module.fail_json(msg=f"{path} cannot be read: {error.strerror}")
-    now = changed(raw, changes, "was", "now")
-    if digest(raw) != wanted or now is None:
-        earlier = changed(raw, changes, "now", "was")
-        if earlier is not None and digest(earlier) == wanted:
-            module.exit_json(changed=False, sha256=digest(raw))
-        module.fail_json(msg=f"{path} is not the file that was read: sha256 {wanted}, now {digest(raw)}")
-    becomes = module.params["becomes"]
-    if becomes and digest(now) != becomes:
-        module.fail_json(msg=f"{path} would not become the file that it was: sha256 {becomes}, {digest(now)}")
-    if not module.check_mode and now != raw:
-        replaced(module, path, raw, now, module.params["kept_as"])
-    module.exit_json(changed=now != raw, sha256=digest(now))
+    plans, wrong = {}, []
+    for name, wanted in sorted(module.params["files"].items()):
+        path = Path(wanted["path"]).resolve()
+        try:
+            plans[name] = (path, *planned(path, wanted))
+        except ValueError as error:
+            wrong.append(str(error))
+    if wrong:
+        module.fail_json(msg="; ".join(wrong))
+    for path, raw, now in plans.values():
+        if not module.check_mode and now != raw:
+            replaced(module, path, raw, now, module.params["kept_as"])
+    module.exit_json(
+        changed=any(now != raw for _, raw, now in plans.values()),
+        sha256={name: digest(now) for name, (_, _, now) in plans.items()},
+    )
 
 
 if __name__ == "__main__":

@@ -126,6 +126,12 @@ def test_a_file_that_is_another_one_is_left_alone_and_nothing_starts(site: Path)
     assert "is not the file that was read" in found.failures["west"]
     assert config.read_bytes() == before + b"# by hand\n"
     assert set(states(site).values()) == {"STOPPED"}
+    other = site / "zoo-2.cfg"
+    was = other.read_bytes()
+    theirs = {**change, "path": str(other), "sha256": hashlib.sha256(was).hexdigest()}
+    found = ask(site, changes={"zookeeper-2": theirs, "zookeeper-1": change}, start=["zookeeper-2"])
+    assert f"{config} is not the file that was read" in found.failures["west"]
+    assert other.read_bytes() == was
     config.write_bytes(before)
     found = ask(site, changes={"zookeeper-1": {**change, "becomes": "0" * 64}})
     assert "would not become the file that it was" in found.failures["west"]
