@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.moves.within_cluster.min_insync import LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.min_insync import LowerMinInsync
+from orchestrator.moves.within_cluster.serving import SeeWritable
 from orchestrator.ports.admin_values import ConfigKind
 from orchestrator.runs.effect import Nothing, Outcome, Running
 from tests.twin.conftest import Estates

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.errors import ClusterError, GateRefusedError, GateUnknownError, UsageError
-from orchestrator.moves.within_cluster.min_insync import SeeWritable
+from orchestrator.moves.within_cluster.serving import SeeWritable
 from orchestrator.runs.effect import Nothing, Outcome, Running
 from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.clusters import TwinRecord

@@ -10,13 +10,7 @@ from orchestrator.moves.within_cluster.halted_mirrors import (
     RecordMirrorsHalted,
     ReleaseMirror,
 )
-from orchestrator.moves.within_cluster.min_insync import (
-    AwaitInSync,
-    AwaitLeaders,
-    LowerMinInsync,
-    RestoreMinInsync,
-    SeeWritable,
-)
+from orchestrator.moves.within_cluster.min_insync import LowerMinInsync, RestoreMinInsync
 from orchestrator.moves.within_cluster.placing import RecordHome, RecordPlaced
 from orchestrator.moves.within_cluster.quorum.effects import (
     FormQuorum,
@@ -28,6 +22,7 @@ from orchestrator.moves.within_cluster.quorum.effects import (
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters, DropVoters
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.services import StartServices, StopServices
+from orchestrator.moves.within_cluster.serving import AwaitInSync, AwaitLeaders, SeeWritable
 from orchestrator.moves.within_cluster.sites_off import FenceSite, LetSitesRun
 from orchestrator.moves.within_cluster.stopping import SeeServersOff, StopServers
 from orchestrator.moves.within_cluster.tails import CountTails

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.moves.within_cluster.electing_unclean import ElectUnclean, PutLongestFirst
-from orchestrator.moves.within_cluster.min_insync import AwaitLeaders, LowerMinInsync, SeeWritable
+from orchestrator.moves.within_cluster.min_insync import LowerMinInsync
 from orchestrator.moves.within_cluster.mirrors import Shortened, go_on, halt, record_left
 from orchestrator.moves.within_cluster.quorum.membership import DropVoters
 from orchestrator.moves.within_cluster.quorum.steps import form_quorum, start_rest, start_stopped
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.moves.within_cluster.services import StopServices
+from orchestrator.moves.within_cluster.serving import AwaitLeaders, SeeWritable
 from orchestrator.moves.within_cluster.sites_off import FenceSite
 from orchestrator.ports.voter_sets import Member
 from orchestrator.ports.voters import VotersSeen

@@ -14,7 +14,7 @@ from orchestrator.moves.within_cluster.applications import coming_home, go_home
 from orchestrator.moves.within_cluster.electing import ElectPreferred, in_words
 from orchestrator.moves.within_cluster.gates import isr_full, nothing_reassigned
 from orchestrator.moves.within_cluster.margin import members_without
-from orchestrator.moves.within_cluster.min_insync import AwaitInSync, RestoreMinInsync
+from orchestrator.moves.within_cluster.min_insync import RestoreMinInsync
 from orchestrator.moves.within_cluster.mirrors import go_on, mirrors_in_words, mirrors_shortened
 from orchestrator.moves.within_cluster.order import not_seen
 from orchestrator.moves.within_cluster.planning import (
@@ -38,6 +38,7 @@ from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, com
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
 from orchestrator.moves.within_cluster.requests import PutBackRequest
 from orchestrator.moves.within_cluster.services import StartServices, returned_sites, startable
+from orchestrator.moves.within_cluster.serving import AwaitInSync
 from orchestrator.moves.within_cluster.sites_off import LetSitesRun, sites_returned
 from orchestrator.moves.within_cluster.tails import CountTails
 from orchestrator.ports.part import Part
