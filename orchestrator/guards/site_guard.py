@@ -76,8 +76,9 @@ def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> Sit
     numbers = set(kept.values())
     whole = f"{listed(sorted(kept))} are the whole quorum of {about.cluster}"
     change = f"change {quorum.generation} of the quorum"
-    if about.voter in quorum.beginning:
-        return SiteWord(may_start=True, must_stop=False, reason=f"{change}: all are being made one again")
+    if quorum.restoring is not None and about.voter in quorum.beginning:
+        back = f"change {quorum.restoring.generation} of the quorum"
+        return SiteWord(may_start=True, must_stop=False, reason=f"{back}: all are being made one again")
     if about.voter not in numbers:
         reason = f"{whole} ({change}): {put_back_command(about.cluster)} makes all of them one again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)

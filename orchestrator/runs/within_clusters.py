@@ -68,16 +68,20 @@ class Quorum:
     """How often the quorum of a cluster was changed, and what stands of that.
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
-    that it has come about, and nobody has begun to put the files back; `beginning`: once somebody has, the
-    ids of the voters that begin together then. `dropped`: voters of lost sites that were taken out while it
-    lived, and do not vote again yet.
+    that it has come about, and nobody has begun to put the files back; `restoring`: once somebody has.
+    `dropped`: voters of lost sites that were taken out while it lived, and do not vote again yet.
     """
 
     generation: int = 0
     forced: QuorumForced | None = None
     formed: QuorumFormed | None = None
-    beginning: tuple[int, ...] = ()
+    restoring: QuorumRestoring | None = None
     dropped: VotersDropped | None = None
+
+    @property
+    def beginning(self) -> tuple[int, ...]:
+        """While all are being made one again, the ids of the voters that begin together then."""
+        return self.restoring.beginning if self.restoring is not None else ()
 
     @property
     def dropped_at(self) -> tuple[str, ...]:
@@ -273,9 +277,7 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
             case QuorumRestoring() as restoring if restoring.cluster in found:
-                found[restoring.cluster] = replace(
-                    found[restoring.cluster], formed=None, beginning=restoring.beginning
-                )
+                found[restoring.cluster] = replace(found[restoring.cluster], formed=None, restoring=restoring)
             case QuorumWhole() as whole:
                 known = found.get(whole.cluster, Quorum())
                 found[whole.cluster] = Quorum(whole.generation, dropped=known.dropped)

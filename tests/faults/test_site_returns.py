@@ -144,13 +144,18 @@ def test_it_stood_still_and_wakes_up_as_a_leader(
 def test_without_guards_its_servers_run_on(
     layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What keeps their records few is that they are told of the new leaders; nobody stops them."""
+    """What keeps their records few is that they are told of the new leaders.
+
+    Nobody stops them, but for the failover itself, where their host wakes up while it is still asked to.
+    """
     monkeypatch.setattr(Installer, "_site_guard", lambda *_: ())
     with stretched(tmp_path / "state", monkeypatch, layout) as estate:
         woken_s, serving, stranded = _woken_in_the_middle(estate)
         late = {server: at_s - woken_s for server, at_s in serving.last_s.items()}
-        assert min(late.values()) > _STARTED_S / 2
-        _tell(layout, "without guards", late, woken_s, stranded)
+        are_stopped = stopped_there(estate)
+        assert are_stopped or min(late.values()) > _STARTED_S / 2
+        how = "without guards, stopped by the failover" if are_stopped else "without guards"
+        _tell(layout, how, late, woken_s, stranded)
         estate.ended("failback", "--yes")
 
 
@@ -212,6 +217,12 @@ def cut_by_themselves(simulation: Simulation) -> set[TopicPartition]:
         if broker.dc == "dc1"
     ]
     return {TopicPartition(topic, int(number)) for text in told for topic, number in cut.findall(text)}
+
+
+def stopped_there(estate: Estate) -> bool:
+    """Whether the newest run has itself stopped services at the lost site."""
+    (step,) = [row for row in estate.results()[-1]["steps"] if row["id"] == "stop-services"]
+    return step["outcome"] == "ok" and "stopped and disabled" in step["message"]
 
 
 def tails_counted(estate: Estate) -> int:

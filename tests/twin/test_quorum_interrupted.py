@@ -151,7 +151,9 @@ def test_where_no_broker_answers_without_the_quorum_it_is_put_back_first(estates
     operator.estate.clusters["main"].is_silent_without_quorum = True
     killed(operator, back, "start voter", 1)
     begun = operator.run_id
-    with pytest.raises(GateRefusedError, match=r"quorum-formed refused: (?s:.*) dcctl resume RUN FILE"):
+    with pytest.raises(
+        GateRefusedError, match="change 2 of the quorum of main, by which all voters are made one again"
+    ):
         back(operator)
     assert operator.resume(begun).outcome == "ok"
     is_whole(operator)
