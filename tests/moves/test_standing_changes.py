@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 
 from orchestrator.moves.within_cluster.standing_changes import standing_changes, standing_changes_told
+from orchestrator.ports.voter_sets import Member
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.facts_within_clusters import MinInsyncLowered, MirrorHalted, QuorumForced
+from orchestrator.runs.facts_within_clusters import (
+    MinInsyncLowered,
+    MirrorHalted,
+    QuorumForced,
+    VotersDropped,
+)
 from orchestrator.runs.within_clusters import Evacuated, Quorum
 
 _LOWERED = MinInsyncLowered(cluster="main", sites=("dc1",), before={"orders": None}, lowered={"orders": 2})
 _FORCED = QuorumForced(cluster="main", sites=("dc1",), generation=2, kept={}, files={}, lost=())
+_DROPPED = VotersDropped(cluster="main", sites=(), voters=(Member(number=101),))
 _STOOD = MirrorHalted(cluster="main", target="reserve", ran=True)
 
 CASES: tuple[tuple[Mapping[str, Any], str, Any, str], ...] = (
@@ -22,6 +29,7 @@ CASES: tuple[tuple[Mapping[str, Any], str, Any, str], ...] = (
     ({"lowered": {"main": _LOWERED}}, "lowered", {"orders": 2}, "min.insync.replicas lowered: orders 2;"),
     ({"sites_off": {"main": ("dc1",)}}, "sites_off", ["dc1"], "dc1 is off"),
     ({"quorums": {"main": Quorum(2, _FORCED)}}, "quorum_without", ["dc1"], "quorum is without dc1"),
+    ({"quorums": {"main": Quorum(dropped=_DROPPED)}}, "voters_dropped", [101], "or being so: 101;"),
     ({"mirrors_halted": {"main": (_STOOD,)}}, "mirrors_halted", ["reserve"], "from main to reserve stand"),
 )
 

@@ -14,7 +14,7 @@ from orchestrator.runs.effect import Nothing, Outcome, Running
 from orchestrator.values import ReplicaEnd, TopicPartition
 from tests.twin.clusters import TwinRecord
 from tests.twin.conftest import Estates
-from tests.twin.crew import EPOCH_S
+from tests.twin.crew import EPOCH_S, ProcessDied
 from tests.twin.killing import Story, each, gone_on_with, sampled, taken_back
 from tests.twin.operator import Operator
 
@@ -367,6 +367,22 @@ def test_with_the_word_whoever_has_most_leads_and_the_order_is_put_back(estates:
     assert (log.replicas, log.leader) == ((1, 3, 2, 4), 1)
     assert wanted(operator) == before
     assert operator.lead_as_before("main").outcome == "nothing-to-do"
+
+
+def test_a_topic_that_is_deleted_before_the_election_is_named_and_the_command_goes_on(
+    estates: Estates,
+) -> None:
+    """Somebody has given it up meanwhile: whether it is led is not known, and nothing is said to be."""
+    operator = left_behind(estates)
+    operator.estate.record.harm_where(lambda entry: "step-intent-elect-unclean" in entry.value, "dies after")
+    with pytest.raises(ProcessDied):
+        operator.go_on_without("dc1", lower_min_insync=("all",), accept_unclean="all")
+    operator.estate.record.heal()
+    operator.estate.restart_dcctl()
+    del operator.estate.clusters["main"].topics["orders"]
+    result = operator.resume()
+    assert result.outcome == "unknown"
+    assert "not among the topics of main any more: orders-0" in result.reason
 
 
 def test_nobody_is_elected_where_a_replica_that_is_up_does_not_tell_its_end(estates: Estates) -> None:

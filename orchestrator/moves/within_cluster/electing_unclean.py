@@ -162,11 +162,15 @@ class ElectUnclean(
         def is_led() -> bool:
             placement = kafka.placement()
             led.update({one.partition: one.leader for one in assigned(placement) if one.partition in chosen})
-            return all(leader in placement.living for leader in led.values())
+            return led.keys() == chosen.keys() and all(leader in placement.living for leader in led.values())
 
         if not await_answered(run, is_led, run.timeout_s / 2, poll_s=_POLL_S):
-            left = [f"{tp}" for tp, leader in led.items() if leader < 0]
-            return Unknown(f"still led by nobody: {listed(left)}")
+            left = [str(tp) for tp, leader in led.items() if leader < 0]
+            problems = [f"still led by nobody: {listed(left)}"] if left else []
+            if unseen := [str(tp) for tp in chosen if tp not in led]:
+                why = "deleted, or not for this login to describe: the command, given again, decides afresh"
+                problems.append(f"not among the topics of {self.cluster} any more: {listed(unseen)} ({why})")
+            return Unknown("; ".join(problems) or "whoever was elected is not known to be up")
         others = [f"{tp} by broker {led[tp]}, not {who}" for tp, who in chosen.items() if led[tp] != who]
         said = f"; another one leads than was to: {listed(others)}" if others else ""
         return Done(Nothing(), f"{plural(len(chosen), 'partition')} led by whoever has most{said}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.runs.coordination_state import CoordinationState
-from orchestrator.runs.within_clusters import left_out_as_json, left_out_in_words
+from orchestrator.runs.within_clusters import Quorum, left_out_as_json, left_out_in_words
 from orchestrator.topology.verbs import put_back_command
 from orchestrator.wording import listed
 
@@ -17,9 +17,9 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
     `evacuated`, `sites_off`, `quorum_without`: names of sites; `reordered`: replicas stand in another order
     than before; `lowered`: `min.insync.replicas` by topic; `services_stopped`: names of servers;
     `voters_left_out`: by site the ids of voters without a vote, where others of the site have one;
-    `applications_at`: the site of
-    each program that runs elsewhere than the file has it; `mirrors_halted`: targets of mirrors that stand
-    since an unclean election.
+    `voters_dropped`: ids of voters that are taken out of a living quorum, or being so, where not all of their
+    site are known to be; `applications_at`: the site of each program that runs elsewhere than the file has
+    it; `mirrors_halted`: targets of mirrors that stand since an unclean election.
     """
     if state is None:
         return dict.fromkeys(standing_changes(CoordinationState(""), cluster))
@@ -34,9 +34,16 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
         "services_stopped": sorted(state.services_stopped.get(cluster, ())),
         "quorum_without": list(quorum.without) if quorum else [],
         "voters_left_out": left_out_as_json(quorum.left_out) if quorum else {},
+        "voters_dropped": _dropped_in_part(quorum),
         "applications_at": {program: placed.site for program, placed in at.items()},
         "mirrors_halted": [halted.target for halted in state.mirrors_halted.get(cluster, ())],
     }
+
+
+def _dropped_in_part(quorum: Quorum | None) -> list[int]:
+    dropped = quorum.dropped if quorum is not None else None
+    is_in_part = dropped is not None and (dropped.partly or not dropped.sites)
+    return sorted(voter.number for voter in dropped.voters) if dropped is not None and is_in_part else []
 
 
 def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[str]:
@@ -58,6 +65,9 @@ def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[
         yield f"services stopped: {listed(changes['services_stopped'])}; {back} starts those that ran"
     if lost := [*(changes["quorum_without"] or ()), *left_out_in_words(changes["voters_left_out"] or {})]:
         yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
+    if dropped := changes["voters_dropped"]:
+        ids = listed(map(str, dropped))
+        yield f"voters taken out of the metadata quorum, or being so: {ids}; {back} lets them vote again"
     if changes["applications_at"]:
         rows = listed(f"{program} at {site}" for program, site in changes["applications_at"].items())
         yield f"applications elsewhere: {rows}; {back} brings them home"
