@@ -18,7 +18,7 @@ from orchestrator.values import TopicPartition
 from tests.faults.estate import Estate
 from tests.faults.stretched import LOST, Serving, servers_at, stretched
 from tests.layouts.observed import assert_nothing_is_missing, records_read, topic_partitions
-from tests.layouts.test_evacuated import awaited, placed
+from tests.layouts.test_evacuated import all_in_sync, awaited, placed
 from tests.layouts.writes import Writer
 
 _WITHIN_S = 120.0
@@ -179,6 +179,8 @@ def _woken_in_the_middle(estate: Estate) -> tuple[float, Serving, list[Stranded]
     with Writer(operator, partitions) as safe, Writer({**operator, **near}, partitions, _OTHERS) as careless:
         assert not safe.await_acks(time.time(), _WITHIN_S)
         assert not careless.await_acks(time.time(), _WITHIN_S)
+        # A replica that was behind at that moment is none of those that may lead.
+        awaited(lambda: all_in_sync(placed(simulation)), _WITHIN_S)
         site.pause()
 
         def is_taken_for_dead() -> bool:
