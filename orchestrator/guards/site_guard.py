@@ -76,7 +76,7 @@ def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> Sit
     numbers = set(kept.values())
     whole = f"{listed(sorted(kept))} are the whole quorum of {about.cluster}"
     change = f"change {quorum.generation} of the quorum"
-    if quorum.restoring is not None and about.voter in quorum.beginning:
+    if quorum.restoring is not None and about.voter in quorum.restoring.beginning:
         back = f"change {quorum.restoring.generation} of the quorum"
         return SiteWord(may_start=True, must_stop=False, reason=f"{back}: all are being made one again")
     if about.voter not in numbers:

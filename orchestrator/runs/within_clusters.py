@@ -79,11 +79,6 @@ class Quorum:
     dropped: VotersDropped | None = None
 
     @property
-    def beginning(self) -> tuple[int, ...]:
-        """While all are being made one again, the ids of the voters that begin together then."""
-        return self.restoring.beginning if self.restoring is not None else ()
-
-    @property
     def dropped_at(self) -> tuple[str, ...]:
         """Sites all of whose voters were taken out."""
         return self.dropped.sites if self.dropped is not None else ()

@@ -11,11 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from orchestrator.errors import ClusterError
 from orchestrator.moves.within_cluster.batches import asked_for
-from orchestrator.moves.within_cluster.order import (
-    Assigned,
-    assigned,
-    unseen_in_words,
-)
+from orchestrator.moves.within_cluster.order import Assigned, assigned, unseen_in_words
 from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import (
@@ -98,16 +94,9 @@ class LowerMinInsync(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """Each has it in force."""
-        kafka = _kafka(run, self.cluster)
-        wrong: list[str] = []
-
-        def is_in_force() -> bool:
-            wrong[:] = self._not_in_force(kafka)
-            return not wrong
-
-        if await_answered(run, is_in_force, _SETTLED_S, poll_s=_POLL_S):
-            return Done(Nothing(), f"{KEY} of {plural(len(self.topics), 'topic')} in force")
-        return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")
+        if wrong := _left(run, _kafka(run, self.cluster), self._not_in_force):
+            return Partial(f"{KEY} is not what was asked for: {listed(wrong)}")
+        return Done(Nothing(), f"{KEY} of {plural(len(self.topics), 'topic')} in force")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
         """What was recorded, of those that have what this run set; then the record is taken back.
@@ -117,11 +106,11 @@ class LowerMinInsync(
         own, kafka = self._own(run), _kafka(run, self.cluster)
         if own is None:
             return Done(Nothing())
-        asked = _hold(run, kafka, partial(_back, before=own.before, lowered=own.lowered))
+        back = partial(_back, before=own.before, lowered=own.lowered)
+        asked = _hold(run, kafka, back)
         if not isinstance(asked, Done):
             return asked
-        left = _left(run, self.cluster, own.before, own.lowered)
-        if left:
+        if left := _left(run, kafka, back):
             return Partial(f"{KEY} not put back: {listed(left)}")
         leaving = None
         if unseen := own.before.keys() - kafka.configs("topic", own.before).keys():
@@ -182,7 +171,10 @@ class RestoreMinInsync(
 
         if not await_answered(run, is_in_sync, _SETTLED_S):
             return Failed(f"{KEY} stays lowered: too few replicas are in sync for it: {listed(lacking)}")
-        return _hold(run, kafka, partial(_back, before=self.before, lowered=self.lowered))
+        return _hold(run, kafka, self._not_back)
+
+    def _not_back(self, kafka: Kafka) -> dict[str, str | None]:
+        return _back(kafka, self.before, self.lowered)
 
     def _wanted(self, one: Assigned) -> int:
         """As it was set; all of them where the cluster's own word counts."""
@@ -191,10 +183,10 @@ class RestoreMinInsync(
 
     def verify(self, run: Running) -> Outcome[Nothing]:
         """No topic has what it was lowered to; then that is recorded."""
-        left = _left(run, self.cluster, self.before, self.lowered)
-        if left:
+        kafka = _kafka(run, self.cluster)
+        if left := _left(run, kafka, self._not_back):
             return Partial(f"{KEY} not put back: {listed(left)}")
-        own = _kafka(run, self.cluster).configs("topic", self.before)
+        own = kafka.configs("topic", self.before)
         unseen = tuple(sorted(self.before.keys() - own.keys()))
         run.port(EstateRecord).write(MinInsyncRestored(cluster=self.cluster, but_for=unseen))
         other = [name for name in own if own[name].get(KEY) != self.before[name]]
@@ -273,16 +265,15 @@ def _back(
 
 
 def _left(
-    run: Running, cluster: str, before: Mapping[str, str | None], lowered: Mapping[str, int]
-) -> dict[str, str | None]:
-    """What is not put back after a moment."""
-    kafka = _kafka(run, cluster)
-    left: dict[str, str | None] = {}
+    run: Running, kafka: Kafka, left: Callable[[Kafka], Mapping[str, str | None]]
+) -> Mapping[str, str | None]:
+    """What is `left` to be set after a moment; nobody asks for it."""
+    found: Mapping[str, str | None] = {}
 
-    def is_back() -> bool:
-        nonlocal left
-        left = _back(kafka, before, lowered)
-        return not left
+    def is_set() -> bool:
+        nonlocal found
+        found = left(kafka)
+        return not found
 
-    await_answered(run, is_back, _SETTLED_S, poll_s=_POLL_S)
-    return left
+    await_answered(run, is_set, _SETTLED_S, poll_s=_POLL_S)
+    return found

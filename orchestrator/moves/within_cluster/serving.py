@@ -11,7 +11,6 @@ from orchestrator.moves.within_cluster.min_insync import KEY, in_force
 from orchestrator.moves.within_cluster.order import not_in_sync, without_sites
 from orchestrator.moves.within_cluster.waiting import await_answered
 from orchestrator.moves.within_cluster.writes import all_away, stopped, unsettled
-from orchestrator.ports.servers import Kafka
 from orchestrator.runs.effect import EFFECT_CONFIG, Done, Failed, Look, Nothing, Outcome, Running, Unknown
 from orchestrator.runs.ports import Clusters
 from orchestrator.values import TopicPartition
@@ -47,7 +46,7 @@ class AwaitLeaders(
 
         def is_led() -> bool:
             nonlocal problem
-            kafka = _kafka(run, self.cluster)
+            kafka = run.port(Clusters).cluster(self.cluster)
             try:
                 placement = kafka.placement_as_told() if self.without else kafka.placement()
                 rows = unsettled(without_sites(placement, self.without))
@@ -87,7 +86,7 @@ class AwaitInSync(
         behind: list[str] = []
 
         def is_whole() -> bool:
-            behind[:] = not_in_sync(_kafka(run, self.cluster).placement())
+            behind[:] = not_in_sync(run.port(Clusters).cluster(self.cluster).placement())
             return not behind
 
         if await_answered(run, is_whole, run.timeout_s):
@@ -119,7 +118,7 @@ class SeeWritable(
 
     def perform(self, run: Running) -> Outcome[Nothing]:
         """See `Effect`."""
-        kafka = _kafka(run, self.cluster)
+        kafka = run.port(Clusters).cluster(self.cluster)
         waiting: list[str] = []
         unled: list[TopicPartition] = []
         silent: set[int] = set()
@@ -146,7 +145,3 @@ class SeeWritable(
         gone = listed(f"broker {broker}" for broker in sorted(silent))
         why = f"; {gone} counts as in sync, and takes no connections" if gone else ""
         return Failed(f"too few replicas in sync for {KEY}: {listed(waiting)}{why}")
-
-
-def _kafka(run: Running, cluster: str) -> Kafka:
-    return run.port(Clusters).cluster(cluster)

@@ -42,8 +42,9 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
 
 def _dropped_in_part(quorum: Quorum | None) -> list[int]:
     dropped = quorum.dropped if quorum is not None else None
-    is_in_part = dropped is not None and (dropped.partly or not dropped.sites)
-    return sorted(voter.number for voter in dropped.voters) if dropped is not None and is_in_part else []
+    if dropped is None or (dropped.sites and not dropped.partly):
+        return []
+    return sorted(voter.number for voter in dropped.voters)
 
 
 def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[str]:
