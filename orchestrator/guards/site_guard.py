@@ -82,7 +82,7 @@ def _of_voter(about: SiteServer, quorum: Quorum, kept: Mapping[str, int]) -> Sit
     if about.voter not in numbers:
         reason = f"{whole} ({change}): {put_back_command(about.cluster)} makes all of them one again"
         return SiteWord(may_start=False, must_stop=True, reason=reason)
-    if quorum.formed is not None and about.voters != numbers:
+    if quorum.stands_alone and about.voters != numbers:
         named = listed(map(str, sorted(about.voters))) or "none"
         reason = f"its file names the voters {named}, and {whole} ({change}): restore the file"
         return SiteWord(may_start=False, must_stop=False, reason=reason)

@@ -68,7 +68,7 @@ class Quorum:
     """How often the quorum of a cluster was changed, and what stands of that.
 
     `forced`: the change to the survivors alone that stands, None where all voters are one quorum; `formed`:
-    that it has come about, and nobody has begun to put the files back; `restoring`: once somebody has.
+    once it has come about; `restoring`: once somebody has begun to put the files back.
     `dropped`: voters of lost sites that were taken out while it lived, and do not vote again yet.
     """
 
@@ -90,6 +90,16 @@ class Quorum:
         return tuple(dict.fromkeys([*forced, *self.dropped_at]))
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether the survivors are the whole quorum, and nobody has begun to make all voters one again."""
+        return self.formed is not None and self.restoring is None
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a change was begun, to survivors alone or to all voters, and has not come to its end."""
+        return self.forced is not None and not self.stands_alone
+
+    @property
     def left_out(self) -> LeftOut:
         """Voters that are none at present, though others of their site are."""
         return self.forced.left_out if self.forced is not None else {}
@@ -97,7 +107,7 @@ class Quorum:
     def is_without(self, sites: Collection[str]) -> bool:
         """Whether the survivors of the loss of these sites are the whole quorum already."""
         lost = self.forced.sites if self.forced is not None else ()
-        return bool(sites) and self.formed is not None and set(sites) <= set(lost)
+        return bool(sites) and self.stands_alone and set(sites) <= set(lost)
 
 
 QUORUM_FACTS = (
@@ -272,7 +282,7 @@ def quorums(facts: Iterable[Fact]) -> dict[str, Quorum]:
             case QuorumFormed() as formed if formed.cluster in found:
                 found[formed.cluster] = replace(found[formed.cluster], formed=formed)
             case QuorumRestoring() as restoring if restoring.cluster in found:
-                found[restoring.cluster] = replace(found[restoring.cluster], formed=None, restoring=restoring)
+                found[restoring.cluster] = replace(found[restoring.cluster], restoring=restoring)
             case QuorumWhole() as whole:
                 known = found.get(whole.cluster, Quorum())
                 found[whole.cluster] = Quorum(whole.generation, dropped=known.dropped)

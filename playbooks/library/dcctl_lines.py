@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.dcctl_files import replaced
+from ansible.module_utils.dcctl_files import put, staged
 
 DOCUMENTATION = r"""
 module: dcctl_lines
@@ -15,7 +15,8 @@ short_description: Changes lines of files that are known
 description:
   - Changes lines of files whose digests are known, and keeps each file as it was beside it.
   - A file that has these lines already, and had that digest without them, stays as it is.
-  - Where any other file is found none is changed, and the task fails.
+  - Where any other file is found, or one cannot be written beside the one that it is to replace, none is
+    changed, and the task fails.
 options:
   files:
     description:
@@ -84,6 +85,20 @@ def planned(path, wanted):
     return raw, now
 
 
+def change(module, plans):
+    """All files are written beside those that they replace before the first of these is replaced."""
+    beside = []
+    try:
+        for path, raw, now in plans:
+            beside.append((staged(path, raw, now, module.params["kept_as"]), path))
+    except OSError as error:
+        for temporary, _ in beside:
+            Path(temporary).unlink()
+        module.fail_json(msg=f"{path} cannot be changed, and no file was: {error.strerror}: {error.filename}")
+    for temporary, path in beside:
+        put(module, temporary, path)
+
+
 def main():
     """Look at all of them, and change them."""
     module = AnsibleModule(
@@ -102,9 +117,8 @@ def main():
             wrong.append(str(error))
     if wrong:
         module.fail_json(msg="; ".join(wrong))
-    for path, raw, now in plans.values():
-        if not module.check_mode and now != raw:
-            replaced(module, path, raw, now, module.params["kept_as"])
+    if not module.check_mode:
+        change(module, [plan for plan in plans.values() if plan[1] != plan[2]])
     module.exit_json(
         changed=any(now != raw for _, raw, now in plans.values()),
         sha256={name: digest(now) for name, (_, _, now) in plans.items()},

@@ -8,13 +8,25 @@ from pathlib import Path
 
 def replaced(module, path, old, new, kept_as):
     """Keep `old`, what the file has, at its path and `kept_as`, and put `new` in its place, whole or not."""
+    put(module, staged(path, old, new, kept_as), path)
+
+
+def staged(path, old, new, kept_as):
+    """Keep `old`, what the file has, at its path and `kept_as`; returns where `new` lies, for `put`.
+
+    Raises `OSError`, as on a disk that is full, with the file as it was.
+    """
     keep(path, old, Path(str(path) + kept_as))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dcctl-")
     with os.fdopen(handle, "wb") as file:
         file.write(new)
         file.flush()
         os.fsync(file.fileno())
-    # Owner, mode and what else a file has are those of the one in its place.
+    return temporary
+
+
+def put(module, temporary, path):
+    """Put it in the place of the file: owner, mode and what else a file has are those of the one there."""
     module.atomic_move(temporary, str(path))
 
 

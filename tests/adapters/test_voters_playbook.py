@@ -133,6 +133,12 @@ def test_a_file_that_is_another_one_is_left_alone_and_nothing_starts(site: Path)
     assert f"{config} is not the file that was read" in found.failures["west"]
     assert other.read_bytes() == was
     config.write_bytes(before)
+    # What is put in its place cannot be written: the other one, of which it could, is not changed either.
+    (site / "zoo-2.cfg.full").mkdir()
+    found = ask(site, changes={"zookeeper-1": change, "zookeeper-2": theirs}, kept_as=".full")
+    assert f"{other} cannot be changed, and no file was" in found.failures["west"]
+    assert (config.read_bytes(), other.read_bytes()) == (before, was)
+    assert not list(site.glob(".dcctl-*"))
     found = ask(site, changes={"zookeeper-1": {**change, "becomes": "0" * 64}})
     assert "would not become the file that it was" in found.failures["west"]
     assert config.read_bytes() == before

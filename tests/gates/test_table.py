@@ -45,7 +45,6 @@ OF_STRETCHED = {
     "voters-present",
     "files-as-known",
     "quorum-proven",
-    "quorum-formed",
     "clean-leaders",
     "settings-known",
     "site-back",

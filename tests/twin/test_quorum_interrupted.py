@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.errors import GateRefusedError
+from orchestrator.errors import GateRefusedError, GateUnknownError
 from orchestrator.ports.voters import VotersSeen
 from orchestrator.verbs.live.run_result import RunResult
 from orchestrator.verbs.live.voter_hosts import HostsOfVoters
@@ -15,8 +15,19 @@ from tests.twin.conftest import Estates
 from tests.twin.crew import ProcessDied
 from tests.twin.operator import Operator
 from tests.twin.record import Entry
-from tests.twin.test_quorum import BOTH, goes_on_alone, is_whole, lost, quorum, returned, stood_alone, texts
+from tests.twin.test_quorum import (
+    BOTH,
+    LAYOUTS,
+    goes_on_alone,
+    is_whole,
+    lost,
+    quorum,
+    returned,
+    stood_alone,
+    texts,
+)
 from tests.twin.test_site_loss import KEY
+from tests.twin.voters import TwinQuorum
 
 ALL = ("all",)
 
@@ -48,25 +59,65 @@ def killed(operator: Operator, move: Callable[[Operator], RunResult], verb: str,
 
 
 @BOTH
-def test_who_asks_anew_and_rolls_that_back_starts_nobody_with_two_lists(estates: Estates, mode: str) -> None:
-    """One list is short and one is long: each could find a majority of its own."""
+@pytest.mark.parametrize("at", [("change file", 2), ("start voter", 1)])
+def test_who_asks_anew_and_rolls_that_back_starts_nobody_who_stood_still(
+    estates: Estates, mode: str, at: tuple[str, int]
+) -> None:
+    """With one list short and one long each could find a majority of its own; with all lists long again the
+    voter that lags could lead together with returned ones, of which no guard holds any.
+    """
     operator = returned(estates, mode)
-    killed(operator, back, "change file", 2)
-    with pytest.raises(GateRefusedError, match="quorum-formed refused"):
-        back(operator)
-    run_id = operator.run_id
+    one_has_more(operator)
+    killed(operator, back, *at)
     operator.estate.lose("dc1")
     operator.estate.live(12)
     killed(operator, there, "stop voter", 3)
-    starts_nobody_and_is_gone_on_with(operator, "their files name different voters")
-    assert run_id
+    starts_nobody_and_is_gone_on_with(operator)
 
 
-def starts_nobody_and_is_gone_on_with(operator: Operator, because: str) -> None:
-    """The last run is not rolled back whole; the command, given again, brings it to its end."""
-    result = operator.abort()
-    assert result.outcome == "incomplete"
-    assert because in result.reason
+@BOTH
+@pytest.mark.parametrize(
+    "at", [("change file", 2), ("start voter", 1), ("start voter", 2), ("start voter", 5)]
+)
+def test_what_was_begun_on_the_way_back_can_be_left_standing_and_gone_on_with(
+    estates: Estates, mode: str, at: tuple[str, int]
+) -> None:
+    """Nobody is started then, neither with short lists nor with long ones: the same command does it all."""
+    operator = returned(estates, mode)
+    one_has_more(operator)
+    killed(operator, back, *at)
+    assert operator.abort(leave=("restore-quorum",)).outcome == "incomplete"
+    operator.estate.live(12)
+    stood_alone(operator)
+    assert back(operator).outcome == "ok"
+    is_whole(operator)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "at", [("stop voter", 3), ("change file", 1), ("change file", 2), ("start voter", 1), ("start voter", 3)]
+)
+def test_all_voters_become_one_however_far_the_survivors_had_come(
+    estates: Estates, mode: str, at: tuple[str, int]
+) -> None:
+    """The site is back before that was recorded: nobody has to turn it off again.
+
+    What one survivor alone had was committed once it had begun with another one, and not before.
+    """
+    operator = lost(estates, mode)
+    if at == ("start voter", 3):
+        one_has_more(operator)
+    killed(operator, there, *at)
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert back(operator).outcome == "ok"
+    is_whole(operator)
+
+
+def starts_nobody_and_is_gone_on_with(operator: Operator) -> None:
+    """Nobody of them ran before the last run, which is rolled back; the command, given again, goes on."""
+    assert operator.abort().outcome == "undone"
+    assert not any(voter.runs for voter in quorum(operator).voters.values() if voter.site == "dc2")
     stood_alone(operator)
     assert there(operator).outcome == "ok"
     goes_on_alone(operator)
@@ -86,9 +137,23 @@ def test_a_quorum_that_is_still_to_be_formed_is_started_by_no_undo(estates: Esta
     killed(operator, there, "start voter", 1)
     operator.estate.live(12)
     killed(operator, there, "stop voter", 1)
-    starts_nobody_and_is_gone_on_with(
-        operator, "those of a quorum that is still to be formed, and whoever has most has to begin"
-    )
+    starts_nobody_and_is_gone_on_with(operator)
+
+
+@BOTH
+def test_who_ran_in_the_middle_of_a_change_is_not_started_by_an_undo(estates: Estates, mode: str) -> None:
+    """One had begun: together with whoever comes back it could lead, and lack what another one has."""
+    operator = lost(estates, mode)
+    one_has_more(operator)
+    killed(operator, there, "start voter", 2)
+    operator.estate.live(12)
+    killed(operator, there, "stop voter", 3)
+    result = operator.abort()
+    assert result.outcome == "incomplete"
+    assert "not started: a change of the quorum is not complete" in result.reason
+    stood_alone(operator)
+    assert there(operator).outcome == "ok"
+    goes_on_alone(operator)
 
 
 @BOTH
@@ -146,27 +211,41 @@ def test_a_site_that_is_lost_again_on_its_way_back_is_left_once_more(estates: Es
 
 @BOTH
 def test_where_no_broker_answers_without_the_quorum_it_is_put_back_first(estates: Estates, mode: str) -> None:
-    """Some files are changed: that run alone knows its way on."""
+    """The run that was interrupted knows its way on."""
     operator = returned(estates, mode)
     operator.estate.clusters["main"].is_silent_without_quorum = True
     killed(operator, back, "start voter", 1)
-    begun = operator.run_id
-    with pytest.raises(
-        GateRefusedError, match="change 2 of the quorum of main, by which all voters are made one again"
-    ):
-        back(operator)
-    assert operator.resume(begun).outcome == "ok"
+    assert operator.resume().outcome == "ok"
     is_whole(operator)
 
 
 @BOTH
+def test_silent_brokers_do_not_make_anybody_stop_a_quorum_that_is_led(estates: Estates, mode: str) -> None:
+    """They are silent for another reason: all are asked for first, and then nothing is stopped at all."""
+    operator = returned(estates, mode)
+    brokers = [one for one in operator.estate.clusters["main"].brokers.values() if one.state == "up"]
+    for broker in brokers:
+        broker.state = "silent"
+    before = texts(operator)
+    with pytest.raises(GateUnknownError, match="reachable unknown"):
+        back(operator)
+    assert texts(operator) == before
+    for broker in brokers:
+        broker.state = "up"
+    operator.estate.live(12)
+    assert back(operator).outcome == "ok"
+    is_whole(operator)
+
+
+@BOTH
+@pytest.mark.parametrize("at", [("stop voter", 6), ("change file", 2), ("start voter", 1)])
 def test_asked_anew_where_no_broker_answers_without_the_quorum_no_more_is_done(
-    estates: Estates, mode: str
+    estates: Estates, mode: str, at: tuple[str, int]
 ) -> None:
     """All voters had been stopped; the same command does the rest once brokers answer."""
     operator = returned(estates, mode)
     operator.estate.clusters["main"].is_silent_without_quorum = True
-    killed(operator, back, "stop voter", 6)
+    killed(operator, back, *at)
     assert back(operator).outcome == "ok"
     assert operator.plan is not None
     assert operator.plan.way == "Make all voters of main one quorum again, and no more yet: no broker answers"
@@ -250,10 +329,10 @@ def test_voters_that_listen_late_are_awaited_where_they_are_started_again(
 def test_voters_that_their_guards_hold_are_not_awaited(
     estates: Estates, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Returned ones, as long as the quorum without them stands."""
+    """Returned ones, as long as the quorum without them stands. Their services were up, and are again."""
     operator = returned(estates, mode)
-    killed(operator, back, "stop voter", 4)
     none_listens(monkeypatch, "dc1", "start", "read")
+    killed(operator, back, "stop voter", 4)
     assert operator.abort().outcome == "undone"
     stood_alone(operator)
 
@@ -335,4 +414,22 @@ def test_voters_that_are_not_who_they_should_be_hold_everything(
     before = texts(operator)
     with pytest.raises(GateRefusedError, match=said):
         there(operator)
+    assert texts(operator) == before
+
+
+@BOTH
+def test_silent_brokers_and_voters_that_are_led_are_not_told_to_be_without_a_quorum(
+    estates: Estates, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lost site is out of reach from here alone, say: nothing is stopped, whatever is attested."""
+    operator = estates.at_work(LAYOUTS[mode])
+    monkeypatch.setattr(TwinQuorum, "elect", lambda _: None)
+    leader = next(voter for voter in quorum(operator).voters.values() if voter.leads)
+    away = "dc1" if leader.site == "dc2" else "dc2"
+    operator.estate.lose(away)
+    for broker in operator.estate.clusters["main"].brokers.values():
+        broker.state = "silent"
+    before = texts(operator)
+    with pytest.raises(GateUnknownError, match="reachable unknown"):
+        operator.go_on_without(away, lower_min_insync=ALL)
     assert texts(operator) == before

@@ -123,7 +123,7 @@ def voters_continue(
 
 def must_form_quorum(topology: Topology, cluster: str, sites: Sequence[str], quorum: Quorum) -> bool:
     """Whether the voters that are left have to become the whole quorum, and can by the file."""
-    if not sites or quorum.formed is not None:
+    if not sites or quorum.stands_alone:
         return False
     return control_plane(_voting(topology, cluster, quorum), cluster, sites)[0] == "needs-procedure"
 

@@ -28,11 +28,9 @@ from orchestrator.moves.within_cluster.planning import (
     sites_off_of,
 )
 from orchestrator.moves.within_cluster.preferred import displaced
-from orchestrator.moves.within_cluster.quorum.gates import (
-    gates_of_voters,
-    quorum_formed,
-)
+from orchestrator.moves.within_cluster.quorum.gates import gates_of_voters
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters
+from orchestrator.moves.within_cluster.quorum.standing import is_led
 from orchestrator.moves.within_cluster.quorum.steps import restore_quorum, survivors_of
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, coming_back
 from orchestrator.moves.within_cluster.reordering import RestoreOrder
@@ -75,9 +73,9 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
     is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
     taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
-    if view.placement.value is None and is_forced:
+    if view.placement.value is None and is_forced and not _is_led(view.voters.value):
         return _plan_quorum_alone(topology, seen, request, taking_part)
-    if view.placement.value is None and off:
+    if view.placement.value is None and off and not is_forced:
         return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
     rows = list(displaced(placement))
@@ -203,14 +201,19 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     quorum: Quorum,
     order: list[After],
 ) -> list[After]:
-    """All voters are one again, where survivors alone are the quorum, and hosts tell of each.
+    """All voters are one again, where survivors alone are the quorum or were to be, and hosts tell of each.
 
-    Who was taken out while the quorum lived is let in by it, once it is whole.
+    However far that has come, and whoever has begun to take it back: all survivors begin, and with as many
+    others as a majority needs, so that whatever either of the two quorums has decided is among them. Who was
+    taken out while the quorum lived is let in by it, once it is whole.
     """
-    if quorum.formed is None or taking_part is None:
+    if quorum.forced is None or taking_part is None:
         return order
     members = _members(described, quorum)
-    if not _are_all(taking_part, members):
+    if (
+        not _are_all(taking_part, members)
+        or not quorum.forced.kept.keys() <= taking_part.voters.voters.keys()
+    ):
         return order
     with book.section("one quorum", on_failure="stop", after=order):
         whole = restore_quorum(book, cluster, members, taking_part.voters, quorum)
@@ -269,6 +272,8 @@ def _plan_quorum_alone(
     _one_quorum(book, cluster, described, taking_part, quorum, [])
     but_for = _but_for(taking_part)
     way = f"Make all voters of {cluster} one quorum again{but_for}, and no more yet: no broker answers"
+    if request.keep_tails and sites_off_of(seen, cluster):
+        way += "; --keep-tails is for then, as long as no broker of the site has started"
     facts = {
         **_NO_FACTS,
         "way": way,
@@ -368,7 +373,7 @@ def _gates_of_quorum(
 ) -> tuple[GateResult, ...]:
     """Before all voters are one quorum again."""
     cluster = request.cluster
-    voters = gates_of_voters(
+    return gates_of_voters(
         seen.cluster(cluster).voters,
         cluster,
         described,
@@ -377,12 +382,11 @@ def _gates_of_quorum(
         accept_unproven=request.accept_unproven,
         taking_part=taking_part,
     )
-    return (quorum_formed(cluster, quorum), *voters)
 
 
 def _is_led(voters: VotersSeen | None) -> bool:
-    """Whether a voter that runs says that it leads; taken to be so where nobody tells of them."""
-    return voters is None or any(voter.runs and voter.leads for voter in voters.voters.values())
+    """Whether voters tell of a leader; taken to be so where nobody tells of them."""
+    return voters is None or is_led(voters.voters.values())
 
 
 def _returned(seen: Snapshot, cluster: str, described: Cluster, off: Sequence[str]) -> GateResult:

@@ -41,6 +41,7 @@ from orchestrator.moves.within_cluster.quorum.dead_voters import (
     voters_droppable,
 )
 from orchestrator.moves.within_cluster.quorum.gates import gates_of_voters, lost_site_silent
+from orchestrator.moves.within_cluster.quorum.standing import is_led
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart, become_the_quorum, taking_part_of
 from orchestrator.moves.within_cluster.requests import SiteLossRequest, refuse_unknown_topics
 from orchestrator.moves.within_cluster.services import why_nobody_is_asked
@@ -86,7 +87,9 @@ def plan_site_loss(topology: Topology, seen: Snapshot, request: SiteLossRequest,
     taking_part = taking_part_of(view.voters.value, described, sites, quorum, each=not is_alone)
     voters = taking_part.voters
     halted_voters = is_alone and not all(voter.runs for voter in voters.voters.values())
-    if (view.placement.value is None and (forms or halted_voters)) or (forms and broken(view.broker_ports)):
+    # Where voters tell of a leader, brokers are silent for another reason than a quorum that is lost.
+    is_lost = forms and not is_led(voters.voters.values())
+    if (view.placement.value is None and (is_lost or halted_voters)) or (forms and broken(view.broker_ports)):
         return _plan_quorum_alone(topology, seen, request, quorum, taking_part, forms=forms)
     placement = without_sites(placement_of(seen, cluster), lost_brokers)
     told = view.placement if view.placement.value is None else replace(view.placement, value=placement)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.moves.within_cluster.quorum.files import voters_listed
 from orchestrator.moves.within_cluster.quorum.standing import (
     StoppedVoter,
     beginning,
@@ -71,7 +70,8 @@ class RecordGeneration(
 ):
     """What the quorum is to be, in the ensemble, before anything is stopped. See `QuorumForced`.
 
-    `left`: the sites of those that are kept; `lost`: addresses of the others, but for those `left_out`.
+    `found`: the digest of each file as it was found, which an earlier run may have changed already; `left`:
+    the sites of those that are kept; `lost`: addresses of the others, but for those `left_out`.
     """
 
     cluster: str
@@ -79,6 +79,7 @@ class RecordGeneration(
     generation: int
     kept: dict[str, int]
     files: dict[str, FileChange]
+    found: dict[str, str]
     left: tuple[str, ...]
     lost: tuple[str, ...]
     left_out: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -103,18 +104,21 @@ class RecordGeneration(
         return Done(Nothing(), f"recorded as change {self.generation} of the quorum of {self.cluster}")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Take the record back, as long as each file is as it was: otherwise nobody could restore it."""
+        """Take the record back, as long as each file is as it was found: else nobody could restore it.
+
+        Where an earlier run had begun to change the quorum, what that one has recorded counts again.
+        """
         seen = run.port(VoterHosts).read(self.left, timeout_s=_PLAY_S)
-        unread = sorted(self.files.keys() - seen.voters.keys())
+        unread = sorted(self.found.keys() - seen.voters.keys())
         if unread:
             return Unknown(f"whether files were changed is not known: {_told(seen, unread)}")
-        if changed := _changed(seen, self.files):
+        if changed := [name for name, found in self.found.items() if seen.voters[name].sha256 != found]:
             said = (
                 f"the files of {listed(changed)} are changed: what they were stays recorded, for a failback"
             )
             return Done(Nothing(), said)
         run.port(EstateRecord).withdraw(QuorumForced, like=self._fact())
-        return Done(Nothing(), f"the quorum of {self.cluster} is to stay as it was")
+        return Done(Nothing(), f"what is recorded of the quorum of {self.cluster} is as it was")
 
     def _fact(self) -> QuorumForced:
         return QuorumForced(
@@ -139,14 +143,16 @@ class StopVoters(
 ):
     """Stop voters, kill what does not end within five seconds, and read where their logs end.
 
-    Brokers serve on meanwhile, and can change nothing: no leader, no replica in sync, no topic. `are_held`:
-    their guards keep them from running, as long as a quorum without them stands.
+    Brokers serve on meanwhile, and can change nothing: no leader, no replica in sync, no topic. `ran`: those
+    of them that ran before. `files`: the digest of the file with which each may be started again; none where
+    an earlier change of the quorum had not come to its end.
     """
 
     cluster: str
     sites: tuple[str, ...]
     servers: tuple[str, ...]
-    are_held: bool = False
+    ran: tuple[str, ...]
+    files: dict[str, str]
 
     @property
     def title(self) -> str:
@@ -174,32 +180,28 @@ class StopVoters(
         return Done(stopped, f"{plural(len(self.servers), 'voter')} stopped; {furthest.server} has most")
 
     def undo(self, run: Running) -> Outcome[Nothing]:
-        """Start them with the files that they have, if all of these name the same voters.
+        """Start them again, if their files are those of a quorum that has stood; who ran is to run again.
 
-        With two lists each could find a majority of its own. With files of a quorum that is still to be
-        formed any majority would begin, and cut off what the voter that has most has alone.
+        With two lists each could find a majority of its own. In the middle of a change that was not brought
+        to its end any majority would begin, and cut off what the voter that has most has alone: with short
+        lists before a quorum was formed by them, and with whole ones as long as survivors alone had decided.
         """
+        record = run.port(EstateRecord)
+        formed, whole = record.find(QuorumFormed), record.find(QuorumWhole)
+        files = formed.files if formed is not None else self.files
+        if not (files or whole or self.ran):
+            said = "they stay stopped: none of them ran before, in the middle of an earlier change"
+            return Done(Nothing(), f"{said}: {listed(self.servers)}")
         hosts = run.port(VoterHosts)
         seen = hosts.read(self.sites, timeout_s=_PLAY_S)
-        unread = sorted(set(self.servers) - seen.voters.keys())
-        if unread:
+        if unread := sorted(set(self.servers) - seen.voters.keys()):
             return Unknown(f"which voters their files name is not known: {_told(seen, unread)}")
-        by_list: dict[frozenset[int], list[str]] = {}
-        for name in self.servers:
-            by_list.setdefault(frozenset(voters_listed(seen.voters[name])), []).append(name)
-        if len(by_list) > 1:
-            rows = "; ".join(
-                f"{listed(names)} name {listed(map(str, sorted(ids)))}" for ids, names in by_list.items()
-            )
+        other = [name for name in self.servers if seen.voters[name].sha256 != files.get(name)]
+        if other and whole is None:
             return Partial(
-                f"not started: their files name different voters ({rows}); go on with the run instead"
-            )
-        record = run.port(EstateRecord)
-        forced, formed = record.find(QuorumForced), record.find(QuorumFormed)
-        if forced is not None and formed is None and (changed := _changed(seen, forced.files)):
-            return Partial(
-                f"not started: the files of {listed(changed)} are those of a quorum that is still to be "
-                "formed, and whoever has most has to begin; the command, given again, goes on with it"
+                f"not started: a change of the quorum is not complete, and with the files that "
+                f"{listed(other)} have now whoever has most has to begin; dcctl failover, or dcctl failback "
+                "once every site is back, goes on with it"
             )
         seen = hosts.start(
             self.sites,
@@ -212,23 +214,23 @@ class StopVoters(
             await_leader_s=0.0,
             timeout_s=_PLAY_S,
         )
-        if self.are_held:
-            return Done(Nothing(), f"started again, as far as their guards let them: {listed(self.servers)}")
         return self._listening(run, seen)
 
     def _listening(self, run: Running, seen: VotersSeen) -> Outcome[Nothing]:
-        """A server takes connections some seconds after it was started."""
+        """A server takes connections some seconds after it was started; one whose guard holds it does not."""
         idle: list[str] = []
 
         def do_run() -> bool:
             nonlocal seen
-            idle[:] = [n for n in self.servers if n not in seen.voters or not seen.voters[n].runs]
+            idle[:] = [n for n in self.ran if n not in seen.voters or not seen.voters[n].runs]
             if idle:
                 seen = run.port(VoterHosts).read(self.sites, timeout_s=_PLAY_S)
             return not idle
 
         if run.await_true(do_run, _RUNS_WITHIN_S):
-            return Done(Nothing(), f"started again: {listed(self.servers)}")
+            held = sorted(set(self.servers) - {*self.ran})
+            beside = f"; as far as a guard lets them: {listed(held)}" if held else ""
+            return Done(Nothing(), f"started again: {listed(self.ran) or 'none that ran'}{beside}")
         if untold := [name for name in idle if name not in seen.voters]:
             return Unknown(f"started, and not known to run: {_told(seen, untold)}")
         return Unknown(f"started, and take no connections after {_RUNS_WITHIN_S:g} s: {listed(idle)}")

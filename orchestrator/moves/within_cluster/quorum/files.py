@@ -41,10 +41,12 @@ def has_change(voter: Voter, change: FileChange) -> bool:
     )
 
 
-def put_back(change: FileChange, now: str) -> FileChange:
-    """The file as it was before `change`; `now`: the digest that it has since."""
-    changes = tuple(LineChange(line.number, line.now, line.was) for line in change.changes)
-    return FileChange(path=change.path, sha256=now, changes=changes, becomes=change.sha256)
+def put_back(change: FileChange, found: Voter) -> FileChange:
+    """The file of a voter as it was before `change`, which may not have been made, or be put back already."""
+    lines: tuple[LineChange, ...] = ()
+    if found.sha256 != change.sha256:
+        lines = tuple(LineChange(line.number, line.now, line.was) for line in change.changes)
+    return FileChange(path=change.path, sha256=found.sha256, changes=lines, becomes=change.sha256)
 
 
 def _line_of(line: str, kept: Collection[int]) -> str:

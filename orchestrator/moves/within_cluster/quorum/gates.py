@@ -155,23 +155,6 @@ def _not_whole(
         first = first or named
 
 
-def quorum_formed(cluster: str, quorum: Quorum) -> GateResult:
-    """A run that was to make the survivors the whole quorum has come to its end."""
-    limit = f"the survivors are the whole quorum of {cluster}"
-    if quorum.restoring is not None:
-        change = f"change {quorum.restoring.generation} of the quorum of {cluster}"
-        reason = f"{change}, by which all voters are made one again, was begun, and its end is not recorded"
-        hint = "dcctl history FILE names the run: dcctl resume RUN FILE (it cannot be rolled back any more)"
-        return gate_result("quorum-formed", "refused", "being put back", limit, reason, hint)
-    if quorum.formed is None:
-        reason = (
-            f"change {quorum.generation} of the quorum of {cluster} was begun, and its end is not recorded"
-        )
-        hint = "dcctl history FILE names the run: dcctl resume RUN FILE, or dcctl abort RUN FILE"
-        return gate_result("quorum-formed", "refused", "not formed", limit, reason, hint)
-    return gate_result("quorum-formed", "ok", f"change {quorum.generation}", limit, limit)
-
-
 def quorum_proven(cluster: str, described: Cluster, *, is_accepted: bool) -> GateResult:
     """Tests have done it on real servers of this version, with voters of this kind; or a person goes first.
 

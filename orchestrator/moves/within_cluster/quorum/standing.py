@@ -73,6 +73,16 @@ def leader_of(voters: Iterable[Voter]) -> Voter | None:
     return leaders[0] if len(leaders) == 1 else None
 
 
+def is_led(voters: Iterable[Voter]) -> bool:
+    """Whether a voter that runs tells of a leader: a ZooKeeper server of any, a controller of itself alone.
+
+    Whom else a controller follows stands in a file of it, also when that one is gone.
+    """
+    return any(
+        one.runs and (one.leads or (one.kind == "zookeeper" and one.leads is not None)) for one in voters
+    )
+
+
 Reaches = tuple[int, int]
 """Epoch and end of a log: of two logs the one that reaches further has more."""
 

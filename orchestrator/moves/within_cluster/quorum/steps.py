@@ -50,6 +50,7 @@ def form_quorum(
             generation=generation,
             kept=kept,
             files=files,
+            found={name: voters.voters[name].sha256 for name in kept},
             left=sites,
             lost=lost_at,
             left_out=dict(left_out),
@@ -57,7 +58,7 @@ def form_quorum(
         after=after,
     )
     stopped = book.add(
-        StopVoters(cluster=cluster, sites=sites, servers=tuple(kept)),
+        _stop(cluster, voters.voters.values(), quorum),
         after=[behind(recorded, because="who comes later has to find what is under way")],
     )
     formed = book.add(
@@ -124,22 +125,15 @@ def restore_quorum(
 ) -> Handle[object]:
     """The returned voters stopped, then the survivors; files put back; all started, the survivors first."""
     assert quorum.forced is not None  # noqa: S101 - the caller has looked
-    assert quorum.formed is not None  # noqa: S101
-    kept, digests = quorum.forced.kept, quorum.formed.files
+    kept = quorum.forced.kept
     ours = [voter for voter in voters.voters.values() if voter.server in kept]
     others = [voter for voter in voters.voters.values() if voter.server not in kept]
     out = numbers_in(quorum.left_out)
     last = _names([voter for voter in others if voter.number in out])
-    files = {name: put_back(change, digests[name]) for name, change in quorum.forced.files.items()}
-    returned = book.add(
-        StopVoters(cluster=cluster, sites=_sites(others), servers=_names(others), are_held=True),
-        id="stop-returned-voters",
-    )
+    files = {name: put_back(change, voters.voters[name]) for name, change in quorum.forced.files.items()}
+    returned = book.add(_stop(cluster, others, quorum), id="stop-returned-voters")
     because = "they could lead with one survivor that lacks what the others decided"
-    stopped = book.add(
-        StopVoters(cluster=cluster, sites=_sites(ours), servers=_names(ours)),
-        after=[behind(returned, because=because)],
-    )
+    stopped = book.add(_stop(cluster, ours, quorum), after=[behind(returned, because=because)])
     returned_count = len(others) - len(last)
     sites, needed = _sites(voters.voters.values()), needed_together(described, len(ours), returned_count)
     whole = book.add(
@@ -178,6 +172,12 @@ def needed_together(described: Cluster, survivors: int, returned: int) -> int:
 def survivors_of(voters: Mapping[str, Voter], sites: Collection[str]) -> dict[str, Voter]:
     """Those that are not at these sites."""
     return {name: voter for name, voter in voters.items() if voter.site not in sites}
+
+
+def _stop(cluster: str, voters: Collection[Voter], quorum: Quorum) -> StopVoters:
+    files = {} if quorum.is_between else {voter.server: voter.sha256 for voter in voters}
+    ran = _names([voter for voter in voters if voter.runs])
+    return StopVoters(cluster=cluster, sites=_sites(voters), servers=_names(voters), ran=ran, files=files)
 
 
 def _sites(voters: Collection[Voter]) -> tuple[str, ...]:
