@@ -111,6 +111,41 @@ def test_without_guards_nobody_goes_on_beside_its_servers(
         assert_nothing_is_missing(simulation, "main", writer)
 
 
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "without guards"])
+@pytest.mark.parametrize("layout", ["stretched-2dc", "stretched-2dc-kraft"])
+def test_failback_begins_wherever_the_change_of_the_quorum_stands(
+    layout: str, is_guarded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody goes on with what was begun, or turns the site off again: the way back is one command."""
+    if not is_guarded:
+        monkeypatch.setattr(Installer, "_site_guard", lambda *_: ())
+    moments = list(MOMENTS.values())[1:3]
+    with stretched(tmp_path / "state", monkeypatch, layout) as estate:
+        simulation = estate.simulation()
+        site = simulation.site("dc1")
+        operator = simulation.client_properties("main", "operator")
+        with Writer(operator, topic_partitions(simulation, "main")) as writer:
+            assert not writer.await_acks(time.time(), _WITHIN_S)
+            before = as_it_stands(simulation, "main")
+            for step, after_s in (*moments, ("restore-quorum", 0.0), ("restore-quorum", _INTO_THE_PLAY_S)):
+                site.kill()
+                if step == "restore-quorum":
+                    estate.ended("failover", *LOST)
+                    site.restart()
+                    simulation.await_site("dc1", lambda _stage, _detail: None)
+                    _killed(estate, step, after_s, "failback", "--yes")
+                else:
+                    _killed(estate, step, after_s, "failover", *LOST)
+                    site.restart()
+                time.sleep(_STARTED_S)
+                estate.await_lock_free()
+                for _ in range(2):  # where no broker answers it makes the quorum whole first, and no more
+                    estate.ended("failback", "--yes")
+                assert not writer.await_acks(time.time(), _WITHIN_S), (step, after_s)
+                assert list(before.differences(as_it_stands(simulation, "main"))) == [], (step, after_s)
+        assert_nothing_is_missing(simulation, "main", writer)
+
+
 def _killed(estate: Estate, step: str, after_s: float, *words: str) -> str:
     with estate.under_way(step, *words) as (process, run):
         time.sleep(after_s)
