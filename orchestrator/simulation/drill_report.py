@@ -57,8 +57,8 @@ class Loss:
 class DrillFacts:
     """What a drill knows about itself; filled in as it goes. Times are Unix epoch seconds.
 
-    `mirror`: the file's first one, if it has any. `fault_at_s`: the last of `losses`, `fault_verified`: of
-    all of them. `moves`: of a rehearsal there and back.
+    `mirror`: the file's first one, if it has any. `fault_at_s`: the last of `losses`, and once all has
+    ended that of `failover`; `fault_verified`: of all of them. `moves`: of a rehearsal there and back.
     """
 
     topology: Topology

@@ -113,6 +113,8 @@ class StretchedDrill(Drill):
             self._break_settings(simulation)
             self._compare(simulation, before)
         facts.moves, facts.failover = tuple(self.results), next(iter(self.results), None)
+        if self.gone:  # the report shows the first command, and counts its seconds from that loss
+            facts.fault_at_s = self.gone[0].at_s
         self.work_ended_s = time.time()
         for dc in simulation.sites:
             stop_producers(simulation, dc)
