@@ -16,27 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from orchestrator.runs.facts_within_clusters import (
-    ApplicationsHome,
-    ApplicationsPlaced,
-    LongestFirst,
-    MinInsyncLowered,
-    MinInsyncRestored,
-    MirrorHalted,
-    MirrorReleased,
-    QuorumForced,
-    QuorumFormed,
-    QuorumRestoring,
-    QuorumWhole,
-    ServicesStarted,
-    ServicesStopped,
-    SiteEvacuated,
-    SitesOff,
-    SitesOn,
-    SitesReturned,
-    VotersAdded,
-    VotersDropped,
-)
+from orchestrator.runs.facts_within_clusters import ClusterFact
 from orchestrator.runs.primaries import PrimaryRecord
 from orchestrator.runs.stored import stored_as
 from orchestrator.values import LogEnd, TopicPartition
@@ -207,25 +187,7 @@ Body: TypeAlias = (
     | LogsTruncated
     | ClusterIds
     | SettingsBefore
-    | SiteEvacuated
-    | SitesReturned
-    | LongestFirst
-    | MinInsyncLowered
-    | MinInsyncRestored
-    | MirrorHalted
-    | MirrorReleased
-    | SitesOff
-    | SitesOn
-    | ServicesStopped
-    | ServicesStarted
-    | ApplicationsPlaced
-    | ApplicationsHome
-    | QuorumForced
-    | QuorumFormed
-    | QuorumRestoring
-    | QuorumWhole
-    | VotersDropped
-    | VotersAdded
+    | ClusterFact
     | Withdrawn
 )
 B = TypeVar("B", bound=Body)
@@ -243,25 +205,7 @@ KINDS: Mapping[str, type[Body]] = {
     "logs_cut": LogsTruncated,
     "cluster_ids": ClusterIds,
     "settings_before": SettingsBefore,
-    "site_evacuated": SiteEvacuated,
-    "sites_returned": SitesReturned,
-    "longest_first": LongestFirst,
-    "min_insync_lowered": MinInsyncLowered,
-    "min_insync_restored": MinInsyncRestored,
-    "mirror_halted": MirrorHalted,
-    "mirror_released": MirrorReleased,
-    "sites_off": SitesOff,
-    "sites_on": SitesOn,
-    "services_stopped": ServicesStopped,
-    "services_started": ServicesStarted,
-    "applications_placed": ApplicationsPlaced,
-    "applications_home": ApplicationsHome,
-    "quorum_forced": QuorumForced,
-    "quorum_formed": QuorumFormed,
-    "quorum_restoring": QuorumRestoring,
-    "quorum_whole": QuorumWhole,
-    "voters_dropped": VotersDropped,
-    "voters_added": VotersAdded,
+    **ClusterFact.KINDS,
     "withdrawn": Withdrawn,
 }
 """What each kind of fact is called in the store."""
@@ -356,40 +300,18 @@ def is_about_the_same(one: Body, other: Body) -> bool:
     return type(one) is type(other) and _about(one) == _about(other)
 
 
-def _about(body: Body) -> tuple[Any, ...]:  # noqa: PLR0911 - one for each
+def _about(body: Body) -> tuple[Any, ...]:
     match body:
         case PrimaryMoved():
             return body.home, frozenset(body.topics)
         case DenialInForce() | DenialLifted():
             return body.cluster, frozenset(body.topics)
-        case (
-            LogsAtDeparture()
-            | SitesReturned()
-            | LongestFirst()
-            | MinInsyncLowered()
-            | MinInsyncRestored()
-            | SitesOff()
-            | SitesOn()
-            | ServicesStopped()
-            | ServicesStarted()
-            | QuorumForced()
-            | QuorumFormed()
-            | QuorumRestoring()
-            | QuorumWhole()
-            | VotersAdded()
-            | VotersDropped()
-        ):
+        case LogsAtDeparture():
             return (body.cluster,)
         case ReverseStarts() | LogsTruncated():
             return body.home, body.standby
-        case SiteEvacuated():
-            return body.cluster, body.site
-        case MirrorHalted() | MirrorReleased():
-            return body.cluster, body.target
-        case ApplicationsPlaced():
-            return body.cluster, frozenset(body.at.items())
-        case ApplicationsHome():
-            return body.cluster, frozenset(body.programs)
+        case ClusterFact():
+            return tuple(getattr(body, name) for name in body.about)
         case _:
             return ()
 

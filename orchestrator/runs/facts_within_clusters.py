@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import ClassVar
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -15,6 +16,25 @@ from orchestrator.ports.voters import FileChange
 _CONFIG = ConfigDict(extra="ignore")
 
 
+class ClusterFact:
+    """What is so of one cluster since somebody changed something within it.
+
+    Each declares as `kind` what it is called in the store, and as `about` the fields by which of two facts of
+    a run the newer one takes the older one's place.
+    """
+
+    KINDS: ClassVar[dict[str, type[ClusterFact]]] = {}
+    kind: ClassVar[str]
+    about: ClassVar[tuple[str, ...]]
+    cluster: str
+
+    def __init_subclass__(cls, *, kind: str = "", about: tuple[str, ...] = ("cluster",)) -> None:
+        """Known by its kind. A dataclass with slots is made a second time, from what the first one has."""
+        if kind:
+            cls.kind, cls.about = kind, about
+        cls.KINDS[cls.kind] = cls
+
+
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
 class TopicOrder:
     """How replicas of a topic with that id stood in the assignments of some of its partitions."""
@@ -24,7 +44,7 @@ class TopicOrder:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SiteEvacuated:
+class SiteEvacuated(ClusterFact, kind="site_evacuated", about=("cluster", "site")):
     """Brokers of a site lead nothing from here on: their replicas stand last in assignments of `cluster`.
 
     `orders`: by topic, how the assignments that were changed stood before.
@@ -36,7 +56,7 @@ class SiteEvacuated:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SitesReturned:
+class SitesReturned(ClusterFact, kind="sites_returned"):
     """Assignments of `cluster` stand as they did before its sites were evacuated.
 
     `but_for`: topics that were not to be seen. What is recorded of them stays so.
@@ -47,7 +67,7 @@ class SitesReturned:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class LongestFirst:
+class LongestFirst(ClusterFact, kind="longest_first"):
     """The replica with the longest log was put first, where none in sync was left, to be elected.
 
     `orders`: by topic, how the assignments that were changed stood before.
@@ -58,7 +78,7 @@ class LongestFirst:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MirrorHalted:
+class MirrorHalted(ClusterFact, kind="mirror_halted", about=("cluster", "target")):
     """The mirror from `cluster` to `target` stands while `cluster` gives up records, or is about to.
 
     `ran`: it is to run again afterwards. `ends`: [topic, partition, offset] of the logs behind which it has
@@ -72,7 +92,7 @@ class MirrorHalted:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MirrorReleased:
+class MirrorReleased(ClusterFact, kind="mirror_released", about=("cluster", "target")):
     """The mirror from `cluster` to `target` lies behind what is left, and runs if it had run before."""
 
     cluster: str
@@ -80,7 +100,7 @@ class MirrorReleased:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MinInsyncLowered:
+class MinInsyncLowered(ClusterFact, kind="min_insync_lowered"):
     """`min.insync.replicas` of topics was lowered at the loss of sites of `cluster`, for writes to go on.
 
     `before`: what each topic itself had set (None: nothing); `lowered`: what it got.
@@ -93,7 +113,7 @@ class MinInsyncLowered:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class MinInsyncRestored:
+class MinInsyncRestored(ClusterFact, kind="min_insync_restored"):
     """Topics of `cluster` have what they had before, but for those that were not to be seen."""
 
     cluster: str
@@ -101,7 +121,7 @@ class MinInsyncRestored:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SitesOff:
+class SitesOff(ClusterFact, kind="sites_off"):
     """Servers of `cluster` at these sites are to be off from here on: guards of theirs start none."""
 
     cluster: str
@@ -109,14 +129,14 @@ class SitesOff:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class SitesOn:
+class SitesOn(ClusterFact, kind="sites_on"):
     """Servers of `cluster` may run at all of its sites again."""
 
     cluster: str
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class ServicesStopped:
+class ServicesStopped(ClusterFact, kind="services_stopped"):
     """Services of servers of `cluster` at a lost site are stopped and disabled, or are being so.
 
     `before`: how each was before, by the name of its server.
@@ -127,7 +147,7 @@ class ServicesStopped:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class ServicesStarted:
+class ServicesStarted(ClusterFact, kind="services_started"):
     """Services of `cluster` are as they were, but for those whose hosts could not be reached."""
 
     cluster: str
@@ -135,7 +155,7 @@ class ServicesStarted:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class ApplicationsPlaced:
+class ApplicationsPlaced(ClusterFact, kind="applications_placed", about=("cluster", "at")):
     """Applications of `cluster` run at another of its sites from here on: `at`, program -> site.
 
     `seen`: they were seen at work there; before that they are being started.
@@ -147,7 +167,7 @@ class ApplicationsPlaced:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class ApplicationsHome:
+class ApplicationsHome(ClusterFact, kind="applications_home", about=("cluster", "programs")):
     """These `programs` of `cluster` run where the file has them again."""
 
     cluster: str
@@ -155,7 +175,7 @@ class ApplicationsHome:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumForced:
+class QuorumForced(ClusterFact, kind="quorum_forced"):
     """From here on `cluster` may have a metadata quorum of voters that are left, without those at `sites`.
 
     `generation`: how many such changes there have been at the cluster, with this one. `kept`: the voters that
@@ -173,7 +193,7 @@ class QuorumForced:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumFormed:
+class QuorumFormed(ClusterFact, kind="quorum_formed"):
     """The voters that are left have a quorum of their own. `files`: the digest of each one's file since."""
 
     cluster: str
@@ -182,7 +202,7 @@ class QuorumFormed:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumRestoring:
+class QuorumRestoring(ClusterFact, kind="quorum_restoring"):
     """The files of the voters that were left are being put back: how each is now is not recorded.
 
     `beginning`: ids of those that start together then, just enough for a majority of all.
@@ -194,7 +214,7 @@ class QuorumRestoring:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class QuorumWhole:
+class QuorumWhole(ClusterFact, kind="quorum_whole"):
     """All voters of `cluster` have their files as they were, and are one quorum again."""
 
     cluster: str
@@ -202,7 +222,7 @@ class QuorumWhole:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class VotersDropped:
+class VotersDropped(ClusterFact, kind="voters_dropped"):
     """Voters are taken out of the metadata quorum of `cluster`, or are being so.
 
     `voters`: those that are taken out, as they were; `sites`: those of which no voter is left, as was seen;
@@ -218,7 +238,7 @@ class VotersDropped:
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=_CONFIG)
-class VotersAdded:
+class VotersAdded(ClusterFact, kind="voters_added"):
     """All voters of `cluster` that were taken out of its quorum vote again."""
 
     cluster: str

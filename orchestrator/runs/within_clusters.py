@@ -12,6 +12,7 @@ from orchestrator.runs.estate_record import Fact, standing
 from orchestrator.runs.facts_within_clusters import (
     ApplicationsHome,
     ApplicationsPlaced,
+    ClusterFact,
     LongestFirst,
     MinInsyncLowered,
     MinInsyncRestored,
@@ -121,21 +122,7 @@ QUORUM_FACTS = (
 """What `quorums` wants to know."""
 SITE_FACTS = (SitesOff, SitesOn)
 """What `sites_off` wants to know."""
-WITHIN_CLUSTERS = (
-    LongestFirst,
-    SiteEvacuated,
-    SitesReturned,
-    MinInsyncLowered,
-    MinInsyncRestored,
-    MirrorHalted,
-    MirrorReleased,
-    ApplicationsPlaced,
-    ApplicationsHome,
-    ServicesStopped,
-    ServicesStarted,
-    *SITE_FACTS,
-    *QUORUM_FACTS,
-)
+WITHIN_CLUSTERS: tuple[type[ClusterFact], ...] = tuple(ClusterFact.KINDS.values())
 """What all functions here want to know."""
 
 
