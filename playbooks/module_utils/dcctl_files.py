@@ -17,12 +17,7 @@ def staged(path, old, new, kept_as):
     Raises `OSError`, as on a disk that is full, with the file as it was.
     """
     keep(path, old, Path(str(path) + kept_as))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dcctl-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(new)
-        file.flush()
-        os.fsync(file.fileno())
-    return temporary
+    return written(path.parent, new)
 
 
 def put(module, temporary, path):
@@ -31,13 +26,28 @@ def put(module, temporary, path):
 
 
 def keep(path, raw, beside):
-    """The file as it was, for nobody's eyes who could not read it before."""
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
-    was = path.stat()
-    if (was.st_uid, was.st_gid) != (beside.stat().st_uid, beside.stat().st_gid):
-        os.chown(beside, was.st_uid, was.st_gid)
-    shutil.copystat(path, beside)
+    """The file as it was, whole or not, for nobody's eyes who could not read it before."""
+    temporary = Path(written(beside.parent, raw))
+    try:
+        was, now = path.stat(), temporary.stat()
+        if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+            os.chown(temporary, was.st_uid, was.st_gid)
+        shutil.copystat(path, temporary)
+        temporary.replace(beside)
+    except OSError:
+        temporary.unlink()
+        raise
+
+
+def written(folder, raw):
+    """Where it lies then, readable by its owner alone; nothing is left of it where it cannot be written."""
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".dcctl-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        Path(temporary).unlink()
+        raise
+    return temporary

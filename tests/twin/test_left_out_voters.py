@@ -266,6 +266,21 @@ def test_a_way_back_is_taken_back_though_the_host_answers_again(
     goes_on_without(operator)
 
 
+def test_what_one_that_was_left_out_has_alone_holds_no_way_back(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was never committed: it begins behind all others, and is not what they are measured by."""
+    operator = lost(estates)
+    voter_of(operator, 6).end += 9
+    cut_short(monkeypatch, FormQuorum, lambda: operator.go_on_without("dc1", lower_min_insync=ALL))
+    operator.estate.restart_dcctl()
+    voter_of(operator, 6).is_told = True
+    operator.estate.bring_back("dc1")
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome == "ok"
+    assert quorum(operator).members() == frozenset(quorum(operator).voters)
+
+
 def killed(operator: Operator, nth: int) -> None:
     """The process dies before its doing of that number."""
     operator.estate.record.harm_nth(nth, "dies before")

@@ -220,19 +220,38 @@ def test_where_no_broker_answers_without_the_quorum_it_is_put_back_first(estates
 
 
 @BOTH
-def test_silent_brokers_do_not_make_anybody_stop_a_quorum_that_is_led(estates: Estates, mode: str) -> None:
-    """They are silent for another reason: all are asked for first, and then nothing is stopped at all."""
+def test_where_its_brokers_are_dead_those_of_the_returned_site_run_once_the_quorum_is_whole(
+    estates: Estates, mode: str
+) -> None:
+    """All of the surviving site are gone for good; guards hold the others, and this command alone lets them run."""
     operator = returned(estates, mode)
-    brokers = [one for one in operator.estate.clusters["main"].brokers.values() if one.state == "up"]
-    for broker in brokers:
-        broker.state = "silent"
-    before = texts(operator)
-    with pytest.raises(GateUnknownError, match="reachable unknown"):
-        back(operator)
-    assert texts(operator) == before
-    for broker in brokers:
-        broker.state = "up"
+    main = operator.estate.clusters["main"]
+    main.set_brokers("gone", *main.brokers)
     operator.estate.live(12)
+    assert back(operator).outcome == "ok"
+    assert quorum(operator).members() == frozenset(quorum(operator).voters)
+    with pytest.raises(GateUnknownError, match="sites-returned unknown"):
+        back(operator)
+    main.set_brokers("up", *(number for number, one in main.brokers.items() if one.dc == "dc1"))
+    operator.estate.live(12)
+    assert operator.lead_as_before("main").outcome in {"ok", "incomplete"}
+    stood_alone(operator)
+
+
+@BOTH
+def test_a_way_back_that_is_left_before_any_file_is_put_back_leaves_the_survivors_the_quorum(
+    estates: Estates, mode: str
+) -> None:
+    """And a second one that is rolled back starts them again."""
+    operator = returned(estates, mode)
+    killed(operator, back, "change file", 1)
+    assert operator.abort(leave=("restore-quorum",)).outcome in {"undone", "incomplete"}
+    operator.estate.live(12)
+    goes_on_alone(operator)
+    killed(operator, back, "stop voter", 5)
+    assert operator.abort().outcome == "undone"
+    operator.estate.live(12)
+    goes_on_alone(operator)
     assert back(operator).outcome == "ok"
     is_whole(operator)
 

@@ -73,9 +73,9 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]
     is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
     taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
-    if view.placement.value is None and is_forced and not _is_led(view.voters.value):
+    if view.placement.value is None and is_forced:
         return _plan_quorum_alone(topology, seen, request, taking_part)
-    if view.placement.value is None and off and not is_forced:
+    if view.placement.value is None and off:
         return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
     rows = list(displaced(placement))
@@ -259,8 +259,9 @@ def _plan_quorum_alone(
     """The cluster does not answer, and may be waiting for its quorum: all voters become one, and no more.
 
     In ZooKeeper mode threads of a broker wait where an earlier run was interrupted while all voters stood
-    still, until none is left to answer. Brokers that were away stay away: what their logs hold beyond their
-    leaders is counted once these answer.
+    still, until none is left to answer. Or its brokers are down, and only those that were away can run: they
+    do once the quorum is whole, by the same command. Until then they stay away: what their logs hold beyond
+    their leaders is counted if these answer by then.
     """
     cluster = request.cluster
     quorum, described = quorum_of(seen, cluster), topology.clusters[cluster]

@@ -186,16 +186,16 @@ class StopVoters(
         to its end any majority would begin, and cut off what the voter that has most has alone: with short
         lists before a quorum was formed by them, and with whole ones as long as survivors alone had decided.
         """
-        record = run.port(EstateRecord)
+        record, hosts = run.port(EstateRecord), run.port(VoterHosts)
         formed, whole = record.find(QuorumFormed), record.find(QuorumWhole)
         files = formed.files if formed is not None else self.files
-        if not (files or whole or self.ran):
-            said = "they stay stopped: none of them ran before, in the middle of an earlier change"
-            return Done(Nothing(), f"{said}: {listed(self.servers)}")
-        hosts = run.port(VoterHosts)
         seen = hosts.read(self.sites, timeout_s=_PLAY_S)
         if unread := sorted(set(self.servers) - seen.voters.keys()):
             return Unknown(f"which voters their files name is not known: {_told(seen, unread)}")
+        run_now = [name for name in self.servers if seen.voters[name].runs is not False]
+        if not (files or whole or self.ran or run_now):
+            said = "they stay stopped: none of them ran before, in the middle of an earlier change"
+            return Done(Nothing(), f"{said}: {listed(self.servers)}")
         other = [name for name in self.servers if seen.voters[name].sha256 != files.get(name)]
         if other and whole is None:
             return Partial(
@@ -203,6 +203,8 @@ class StopVoters(
                 f"{listed(other)} have now whoever has most has to begin; dcctl failover, or dcctl failback "
                 "once every site is back, goes on with it"
             )
+        if whole is None and record.find(QuorumRestoring) is not None:
+            record.withdraw(QuorumRestoring)  # no file was put back: the survivors are the quorum as before
         seen = hosts.start(
             self.sites,
             self.servers,
@@ -261,13 +263,15 @@ class _Beginning(Effect[Nothing]):
         """
         stopped = _stopped(run, self.stopped)
         first = beginning(stopped, self.needed, self.all_of, self.last).first
+        # Who stays behind the others decides nothing: what it has beyond them was never committed.
+        deciding = {one.server: one for one in stopped if one.server in first or one.server not in self.last}
         kept_as = f".dcctl-{self.generation}"
         known = max((voter.leader_epoch for voter in stopped), default=-1)
         seen = _asked_to_start(
             run,
             self.sites,
             first,
-            stopped,
+            deciding.values(),
             changes=self.files,
             kept_as=kept_as,
             forget_epoch=known if leaves_leader else -1,
@@ -278,7 +282,8 @@ class _Beginning(Effect[Nothing]):
             )
         leader = leader_of(seen.voters.values())
         if leader is not None:
-            problem = lacks(leader.server, {one.server: one.reaches for one in stopped}, seen.stood)
+            stood = {name: reaches for name, reaches in seen.stood.items() if name in deciding}
+            problem = lacks(leader.server, {name: one.reaches for name, one in deciding.items()}, stood)
             if problem:
                 return _Started(seen, leader.server, problem)
         if problem := _without_leader(seen, first, stopped):

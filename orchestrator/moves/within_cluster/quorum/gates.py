@@ -109,6 +109,10 @@ def files_as_known(voters: Part[VotersSeen], cluster: str, described: Cluster, q
     seen = voters.value.voters.values()
     changed = quorum.forced.files if quorum.forced is not None else {}
     wrong = [*_not_as_left(seen, quorum), *_not_whole(seen, described, changed)]
+    if not voters.value.problems and (gone := sorted(changed.keys() - voters.value.voters.keys())):
+        wrong.append(
+            f"no host tells of {listed(gone)}, whose files were to change: has the inventory other names?"
+        )
     measured = f"{len(wrong)} of {plural(len(seen), 'file')} otherwise"
     if not seen:
         reason = f"no file of a voter of {cluster} was read"
