@@ -144,6 +144,11 @@ def test_failback_begins_wherever_the_change_of_the_quorum_stands(
                 assert not writer.await_acks(time.time(), _WITHIN_S), (step, after_s)
                 assert list(before.differences(as_it_stands(simulation, "main"))) == [], (step, after_s)
         assert_nothing_is_missing(simulation, "main", writer)
+        if is_guarded:
+            steps = [row for result in estate.results() for row in result["steps"]]
+            counted = [row["message"] for row in steps if row["id"] == "count-tails"]
+            assert counted
+            assert not [said for said in counted if "not counted" in said]
 
 
 def _killed(estate: Estate, step: str, after_s: float, *words: str) -> str:

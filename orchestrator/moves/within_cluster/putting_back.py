@@ -106,11 +106,10 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
         done += f"; recorded, and gone or not for this login to describe: {listed(unseen)}" if unseen else ""
         done += home.said + silent.said(cluster)
         done += "; --keep-tails keeps nothing: no site is off" if request.keep_tails else ""
-    book, order = Runbook(), list[After]()
+    book = Runbook()
     is_to_do, let_run = not is_done(gates, done), list[After]()
-    if is_to_do and off and _can_be_read(topology, request):
-        order = _count_tails(book, request, off)
-    order = _one_quorum(book, cluster, described, taking_part, quorum, order)
+    counted = off if is_to_do and _can_be_read(topology, request) else ()
+    order = _before_servers_run(book, request, described, taking_part, quorum, counted)
     if is_to_do and (off or order or services):
         with book.section("in sync", on_failure="stop"):
             order = let_run = _let_run(book, cluster, services, off, order)
@@ -220,9 +219,35 @@ def _one_quorum(  # noqa: PLR0917 - what it is, and what is known of it
     return [behind(whole, because="brokers that were away need the quorum")]
 
 
-def _count_tails(book: Runbook, request: PutBackRequest, off: tuple[str, ...]) -> list[After]:
+def _before_servers_run(  # noqa: PLR0917 - what it is, and what is known of it
+    book: Runbook,
+    request: PutBackRequest,
+    described: Cluster,
+    taking_part: TakingPart | None,
+    quorum: Quorum,
+    off: tuple[str, ...],
+) -> list[After]:
+    """What returned logs hold beyond leaders is counted, and all voters are one quorum again.
+
+    In that order, but where there is no quorum: nobody is elected then, and who is away counts as up.
+    """
+    cluster, order = request.cluster, list[After]()
+    if off and not quorum.is_between:
+        order = _count_tails(book, request, off)
+    order = _one_quorum(book, cluster, described, taking_part, quorum, order)
+    if off and quorum.is_between:
+        order = _count_tails(book, request, off, after=order)
+    return order
+
+
+def _count_tails(
+    book: Runbook, request: PutBackRequest, off: tuple[str, ...], after: Sequence[After] = ()
+) -> list[After]:
+    count = CountTails(
+        cluster=request.cluster, sites=off, keep_in=request.keep_tails, is_quorum_new=bool(after)
+    )
     with book.section("what is cut off", on_failure="stop"):
-        counted = book.add(CountTails(cluster=request.cluster, sites=off, keep_in=request.keep_tails))
+        counted = book.add(count, after=after)
     return [behind(counted, because="Kafka cuts it off as their brokers start")]
 
 

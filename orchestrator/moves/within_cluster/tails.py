@@ -24,6 +24,7 @@ from orchestrator.wording import listed, plural
 
 _READ_S = 60.0
 _KEEP_S = 600.0
+_LED_WITHIN_S = 45.0
 _NAMED = 8
 
 
@@ -108,11 +109,13 @@ class CountTails(
     """Before a returned broker starts. `keep_in`: a folder for the batches that are cut off; none if empty.
 
     What cannot be counted is named, and keeps no site from coming back, unless it was to be kept.
+    `is_quorum_new`: there was none until a moment ago, so leaders may still be elected.
     """
 
     cluster: str
     sites: tuple[str, ...]
     keep_in: str = ""
+    is_quorum_new: bool = False
 
     @property
     def title(self) -> str:
@@ -145,20 +148,42 @@ class CountTails(
 
     def _counted(self, run: Running) -> tuple[TailsCounted, list[str]]:
         """What was counted, and in words why hosts or servers told nothing."""
-        kafka = run.port(Clusters).cluster(self.cluster)
         try:
             seen = run.port(LogHosts).read(self.sites, timeout_s=_READ_S)
-            addresses, placement = kafka.brokers(), kafka.placement()
-        except (PlaybookError, ClusterError) as error:
+        except PlaybookError as error:
             return TailsCounted(tails=()), [f"{error.subject}: {error.problem}"]
-        problems = [f"{where}: {problem}" for where, problem in sorted(seen.problems.items())]
+        found, problems = TailsCounted(tails=()), list[str]()
+
+        def is_counted() -> bool:
+            nonlocal found, problems
+            try:
+                found, problems = self._beyond(run, seen)
+            except ClusterError as error:
+                problems = [f"{error.subject}: {error.problem}"]
+            return not (problems or found.uncounted)
+
+        run.await_true(is_counted, _LED_WITHIN_S if self.is_quorum_new else 0.0, poll_s=1.0)
+        return found, [
+            *(f"{where}: {problem}" for where, problem in sorted(seen.problems.items())),
+            *problems,
+        ]
+
+    def _beyond(self, run: Running, seen: LogsSeen) -> tuple[TailsCounted, list[str]]:
+        """By what leaders say now. Raises `ClusterError`."""
+        clusters = run.port(Clusters)
+        kafka = clusters.cluster(self.cluster)
+        addresses, placement = kafka.brokers(), kafka.placement()
+        # As long as nobody has taken it for dead, a broker that is away counts as up.
+        known = {addresses[number]: number for number in seen.brokers if number in addresses}
+        away = {known[at] for at, answer in clusters.listening(sorted(known)).items() if answer == "refused"}
+        addresses = {number: at for number, at in addresses.items() if number not in away}
         # Nobody else has these: nothing of them is cut off.
-        alone = {*all_away(placement)}
+        alone = {*all_away(replace(placement, living=placement.living - away))}
         standing, up = _standing(_led(seen, placement.topics, alone), addresses)
-        problems += [f"broker {number} is up, and has cut off what it held by now" for number in up]
-        if not standing and not problems:
+        problems = [f"broker {number} is up, and has cut off what it held by now" for number in up]
+        if not standing and not problems and not seen.problems:
             problems.append(f"no host at {listed(self.sites)} tells of a broker in `dcctl_servers`")
-        with run.port(Clusters).log_end_reader(self.cluster) as reader:
+        with clusters.log_end_reader(self.cluster) as reader:
             ends = {
                 broker.number: reader.epoch_ends(
                     addresses.values(),
