@@ -45,7 +45,7 @@ def ask(question: Question, *, yes: bool) -> bool:
         return False
     err_console.print(Text(f"\n{question.title}", style="bold"))
     for name, text in question.rows:
-        err_console.print(Text(f"  {name:<20}{text}"))
+        err_console.print(Text(f"  {name:<19} {text}"))
     prompt = f"Type the name of {question.name_is} to go on: " if question.name else "Go on? [y/N] "
     try:
         # Not as markup: that would take the brackets for a style.

@@ -42,7 +42,7 @@ def run_request(
 
 
 _INSTEAD = {
-    "--to": "without --to the brokers at the cluster's other sites go on",
+    "--to": "leave it out: within a cluster its other sites go on, and failback needs no target",
     "--attest-degraded": "a site that is degraded, not down: dcctl switchover FILE --evacuate DC, "
     "with --power-off to stop its servers; refused there: switch it off by its power, then --attest-down DC",
 }

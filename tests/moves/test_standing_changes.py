@@ -14,12 +14,14 @@ from orchestrator.runs.facts_within_clusters import (
     MinInsyncLowered,
     MirrorHalted,
     QuorumForced,
+    QuorumFormed,
     VotersDropped,
 )
 from orchestrator.runs.within_clusters import Evacuated, Quorum
 
 _LOWERED = MinInsyncLowered(cluster="main", sites=("dc1",), before={"orders": None}, lowered={"orders": 2})
 _FORCED = QuorumForced(cluster="main", sites=("dc1",), generation=2, kept={}, files={}, lost=())
+_FORMED = QuorumFormed(cluster="main", generation=2, files={})
 _DROPPED = VotersDropped(cluster="main", sites=(), voters=(Member(number=101),))
 _STOOD = MirrorHalted(cluster="main", target="reserve", ran=True)
 
@@ -28,7 +30,8 @@ CASES: tuple[tuple[Mapping[str, Any], str, Any, str], ...] = (
     ({"evacuated": {"main": Evacuated((), {})}}, "reordered", True, "another order than before"),
     ({"lowered": {"main": _LOWERED}}, "lowered", {"orders": 2}, "min.insync.replicas lowered: orders 2;"),
     ({"sites_off": {"main": ("dc1",)}}, "sites_off", ["dc1"], "dc1 is off"),
-    ({"quorums": {"main": Quorum(2, _FORCED)}}, "quorum_without", ["dc1"], "quorum is without dc1"),
+    ({"quorums": {"main": Quorum(2, _FORCED, _FORMED)}}, "quorum_without", ["dc1"], "quorum is without dc1"),
+    ({"quorums": {"main": Quorum(2, _FORCED)}}, "is_quorum_between", True, "was begun and is not complete"),
     ({"quorums": {"main": Quorum(dropped=_DROPPED)}}, "voters_dropped", [101], "or being so: 101;"),
     ({"mirrors_halted": {"main": (_STOOD,)}}, "mirrors_halted", ["reserve"], "from main to reserve stand"),
 )

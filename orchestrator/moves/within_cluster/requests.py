@@ -158,7 +158,8 @@ def refuse_unknown_topics(named: Sequence[str], known: Collection[str]) -> None:
     """Raises `UsageError` for a topic of `--lower-min-insync` that is none of these, if any is known."""
     for name in named:
         if known and name != "all" and name not in known:
-            raise UsageError(f"--lower-min-insync {name}", "there is no such topic")
+            there = f"one of {listed(sorted(known), 8)}, or all"
+            raise UsageError(f"--lower-min-insync {name}", "there is no such topic", there)
 
 
 def cluster_without(topology: Topology, sites: Sequence[str]) -> str | None:

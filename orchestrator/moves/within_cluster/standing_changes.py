@@ -16,9 +16,10 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
 
     `evacuated`, `sites_off`, `quorum_without`: names of sites; `reordered`: replicas stand in another order
     than before; `lowered`: `min.insync.replicas` by topic; `services_stopped`: names of servers;
-    `voters_left_out`: by site the ids of voters without a vote, where others of the site have one;
-    `voters_dropped`: ids of voters that are taken out of a living quorum, or being so, where not all of their
-    site are known to be; `applications_at`: the site of each program that runs elsewhere than the file has
+    `is_quorum_between`: a change of the quorum was begun, and its end is not recorded; `voters_left_out`: by
+    site the ids of voters without a vote, where others of the site have one; `voters_dropped`: ids of
+    voters that are taken out of a living quorum, or being so, where not all of their site are known to be;
+    `applications_at`: the site of each program that runs elsewhere than the file has
     it; `mirrors_halted`: targets of mirrors that stand since an unclean election.
     """
     if state is None:
@@ -33,6 +34,7 @@ def standing_changes(state: CoordinationState | None, cluster: str) -> dict[str,
         "sites_off": list(state.sites_off.get(cluster, ())),
         "services_stopped": sorted(state.services_stopped.get(cluster, ())),
         "quorum_without": list(quorum.without) if quorum else [],
+        "is_quorum_between": quorum is not None and quorum.is_between,
         "voters_left_out": left_out_as_json(quorum.left_out) if quorum else {},
         "voters_dropped": _dropped_in_part(quorum),
         "applications_at": {program: placed.site for program, placed in at.items()},
@@ -65,7 +67,7 @@ def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[
     if changes["services_stopped"]:
         yield f"services stopped: {listed(changes['services_stopped'])}; {back} starts those that ran"
     if lost := [*(changes["quorum_without"] or ()), *left_out_in_words(changes["voters_left_out"] or {})]:
-        yield f"the metadata quorum is without {listed(lost)}; {back} makes it whole"
+        yield _quorum_told(listed(lost), back, is_between=changes["is_quorum_between"])
     if dropped := changes["voters_dropped"]:
         ids = listed(map(str, dropped))
         yield f"voters taken out of the metadata quorum, or being so: {ids}; {back} lets them vote again"
@@ -75,3 +77,10 @@ def standing_changes_told(changes: Mapping[str, Any], cluster: str) -> Iterator[
     if changes["mirrors_halted"]:
         mirrors = f"mirrors from {cluster} to {listed(changes['mirrors_halted'])}"
         yield f"{mirrors} stand since an unclean election; {back} lets them go on"
+
+
+def _quorum_told(lost: str, back: str, *, is_between: bool) -> str:
+    if not is_between:
+        return f"the metadata quorum is without {lost}; {back} makes it whole"
+    said = f"a change of the metadata quorum, to or from one without {lost}, was begun and is not complete"
+    return f"{said}: dcctl history FILE names the run; once the site is back {back} makes all voters one"

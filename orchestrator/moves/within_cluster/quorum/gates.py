@@ -53,6 +53,7 @@ def voters_present(
     measured = f"{plural(len(seen.voters), 'voter')} told of"
     hint = _SERVERS_TOLD
     if seen.problems:
+        hint = f"bring these hosts back first; where they are up: {_SERVERS_TOLD}"
         said = listed(f"{where}: {problem}" for where, problem in sorted(seen.problems.items()))
         return gate_result("voters-present", "unknown", measured, limit, said, hint)
     other = [
