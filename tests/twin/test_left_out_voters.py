@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import GateRefusedError
-from orchestrator.moves.within_cluster.quorum.effects import FormQuorum, StopVoters, VotersStopped
+from orchestrator.moves.within_cluster.quorum.effects import FormQuorum
+from orchestrator.moves.within_cluster.quorum.stopping import StopVoters, VotersStopped
 from orchestrator.runs.effect import Effect, Outcome, Running
 from orchestrator.runs.plan import GateResult
 from orchestrator.topology.model import Topology

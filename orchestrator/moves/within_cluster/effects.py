@@ -17,9 +17,9 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     RecordGeneration,
     RestoreQuorum,
     StartRest,
-    StopVoters,
 )
 from orchestrator.moves.within_cluster.quorum.membership import AddVoters, DropVoters
+from orchestrator.moves.within_cluster.quorum.stopping import StopVoters
 from orchestrator.moves.within_cluster.reordering import PutSiteLast, RestoreOrder, SeeNoneLed
 from orchestrator.moves.within_cluster.services import StartServices, StopServices
 from orchestrator.moves.within_cluster.serving import AwaitInSync, AwaitLeaders, SeeWritable

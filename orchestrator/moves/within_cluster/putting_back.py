@@ -74,7 +74,7 @@ def plan_put_back(topology: Topology, seen: Snapshot, request: PutBackRequest, t
     is_forced, off = quorum.forced is not None, sites_off_of(seen, cluster)
     taking_part = _coming_back(view.voters.value, described, quorum) if view.voters.value else None
     if view.placement.value is None and is_forced:
-        return _plan_quorum_alone(topology, seen, request, taking_part)
+        return _plan_whole_quorum_alone(topology, seen, request, taking_part)
     if view.placement.value is None and off:
         return _plan_servers_alone(topology, seen, request, off)
     placement = placement_of(seen, cluster)
@@ -278,7 +278,7 @@ def _but_for(taking_part: TakingPart | None) -> str:
     return f" but for {out}: not told of, and one of them as soon as started" if out else ""
 
 
-def _plan_quorum_alone(
+def _plan_whole_quorum_alone(
     topology: Topology, seen: Snapshot, request: PutBackRequest, taking_part: TakingPart | None
 ) -> Plan:
     """The cluster does not answer, and may be waiting for its quorum: all voters become one, and no more.

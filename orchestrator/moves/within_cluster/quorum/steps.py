@@ -9,10 +9,9 @@ from orchestrator.moves.within_cluster.quorum.effects import (
     RecordGeneration,
     RestoreQuorum,
     StartRest,
-    StopVoters,
-    VotersStopped,
 )
 from orchestrator.moves.within_cluster.quorum.files import left_alone, put_back, voters_listed
+from orchestrator.moves.within_cluster.quorum.stopping import StopVoters, VotersStopped
 from orchestrator.moves.within_cluster.quorum.taking_part import TakingPart
 from orchestrator.ports.voter_lines import voters_in
 from orchestrator.ports.voters import Voter, VotersSeen
