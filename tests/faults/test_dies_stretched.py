@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,33 +38,39 @@ def test_it_ends_incomplete_or_unknown_and_is_resumed(
             before = as_it_stands(simulation, "main")
             simulation.site("dc1").kill()
 
-            run = _dies(estate, _voters(simulation, "dc2")[0], "form-quorum", "failover", *LOST)
+            run = _dies(estate, _voters(simulation, "dc2"), "form-quorum", "failover", *LOST)
             broker = next(
                 one for one in servers_at(simulation, "dc2") if one not in _voters(simulation, "dc2")
             )
-            assert _dies(estate, broker, "await-leaders", "resume", run) == run
+            assert _dies(estate, [broker], "await-leaders", "resume", run) == run
             simulation.site("dc2").start([broker.program])
             estate.resumed(run)
             assert not writer.await_acks(time.time(), _WITHIN_S)
 
             simulation.site("dc1").restart()
-            run = _dies(estate, _voters(simulation, "dc1")[0], "restore-quorum", "failback", "--yes")
+            run = _dies(estate, _voters(simulation, "dc1"), "restore-quorum", "failback", "--yes")
             estate.resumed(run)
             assert not writer.await_acks(time.time(), _WITHIN_S)
         assert list(before.differences(as_it_stands(simulation, "main"))) == []
         assert_nothing_is_missing(simulation, "main", writer)
 
 
-def _dies(estate: Estate, server: Server, step: str, *words: str) -> str:
-    """It is killed as soon as it runs once this step is under way; the command says so, and ends. Its run."""
-    host = estate.simulation().site(server.dc)
+def _dies(estate: Estate, servers: Sequence[Server], step: str, *words: str) -> str:
+    """The first of them that runs while this step is under way is killed; the command says so, and ends.
+
+    Returns its run. Which voters begin depends on how far their logs reach.
+    """
+    host = estate.simulation().site(servers[0].dc)
     with estate.under_way(step, *words) as (process, run):
-        while process.poll() is None and host.states().get(server.program) != "RUNNING":
-            time.sleep(0.1)
-        host.kill([server.program])
+        killed = ""
+        while process.poll() is None and not killed:
+            states = host.states()
+            killed = next((one.program for one in servers if states.get(one.program) == "RUNNING"), "")
+            time.sleep(0 if killed else 0.1)
+        host.kill([killed])
         _, said = process.communicate(timeout=_RUN_S)
     assert process.returncode in {_INCOMPLETE, _UNKNOWN}, (step, process.returncode, said)
-    print(f"{server.program} dies at {step}: {process.returncode}, {_last(said)}", file=sys.__stderr__)
+    print(f"{killed} dies at {step}: {process.returncode}, {_last(said)}", file=sys.__stderr__)
     return run
 
 

@@ -104,8 +104,8 @@ class StopVoters(
         if other and whole is None:
             return Partial(
                 f"not started: a change of the quorum is not complete, and with the files that "
-                f"{listed(other)} have now whoever has most has to begin; dcctl failover, or dcctl failback "
-                "once every site is back, goes on with it"
+                f"{listed(other)} have now whoever has most has to begin; dcctl failover FILE, or dcctl "
+                "failback FILE once every site is back, goes on with it"
             )
         if whole is None and record.find(QuorumRestoring) is not None:
             record.withdraw(QuorumRestoring)  # no file was put back: the survivors are the quorum as before
