@@ -61,11 +61,14 @@ def test_the_static_list_is_shortened_and_nothing_else_changes() -> None:
 
 @pytest.mark.parametrize(("text", "kept"), [(ZOO, {4}), (KRAFT, {104})])
 def test_what_is_put_back_is_what_was_there(text: str, kept: set[int]) -> None:
-    """By its lines and by its digest."""
-    change = left_alone(voter(text), kept)
-    back = put_back(change, "digest of the short one")
+    """By its lines and by its digest; a file that was not changed, or is put back already, stays as it is."""
+    change, short = left_alone(voter(text), kept), voter(changed(text, kept))
+    back = put_back(change, short)
+    assert back.sha256 == short.sha256
     assert back.becomes == change.sha256 == voter(text).sha256
     assert [(line.was, line.now) for line in back.changes] == [(c.now, c.was) for c in change.changes]
+    stays = put_back(change, voter(text))
+    assert (stays.sha256, stays.becomes, stays.changes) == (change.sha256, change.sha256, ())
     assert has_change(voter(changed(text, kept)), change)
     assert not has_change(voter(text), change)
 
