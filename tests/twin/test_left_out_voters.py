@@ -227,10 +227,8 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, effect: type[Effect[Any]], act: C
             act()
 
 
-def test_a_power_off_goes_on_with_those_that_are_recorded(
-    estates: Estates, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who was left out has its old file still: with it the quorum would have two lists."""
+def begun_and_back(estates: Estates, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    """Two were to be the quorum, and are not yet; everybody is back, and the one left out has more than they."""
     operator = lost(estates)
     voter_of(operator, 6).end += 9
     cut_short(monkeypatch, FormQuorum, lambda: operator.go_on_without("dc1", lower_min_insync=ALL))
@@ -238,6 +236,14 @@ def test_a_power_off_goes_on_with_those_that_are_recorded(
     voter_of(operator, 6).is_told = True
     operator.estate.bring_back("dc1")
     operator.estate.live(12)
+    return operator
+
+
+def test_a_power_off_goes_on_with_those_that_are_recorded(
+    estates: Estates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was left out has its old file still: with it the quorum would have two lists."""
+    operator = begun_and_back(estates, monkeypatch)
     operator.evacuate("dc1", power_off=True, lower_min_insync=ALL, accept_margin=True)
     assert quorum(operator).members() == {4, 5}
     there(operator)
@@ -271,13 +277,7 @@ def test_what_one_that_was_left_out_has_alone_holds_no_way_back(
     estates: Estates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was never committed: it begins behind all others, and is not what they are measured by."""
-    operator = lost(estates)
-    voter_of(operator, 6).end += 9
-    cut_short(monkeypatch, FormQuorum, lambda: operator.go_on_without("dc1", lower_min_insync=ALL))
-    operator.estate.restart_dcctl()
-    voter_of(operator, 6).is_told = True
-    operator.estate.bring_back("dc1")
-    operator.estate.live(12)
+    operator = begun_and_back(estates, monkeypatch)
     assert operator.lead_as_before("main").outcome == "ok"
     assert quorum(operator).members() == frozenset(quorum(operator).voters)
 
